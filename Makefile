@@ -1,0 +1,42 @@
+# Two commands do everything on a machine with python3 and make:  make demo   make test
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# One BLAS thread per test process: two cores are easily oversubscribed.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+JOBS   ?= 2
+
+.PHONY: demo test test-statistical lint bench clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.all: $(VENV)/.core
+	$(PIP) -e ".[all]"
+	@touch $@
+
+demo: $(VENV)/.core          ## a real two-sample test, printed for a person; needs no torch
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.all           ## everything but the long statistical runs
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) -m "not statistical" $(ARGS)
+
+test-statistical: $(VENV)/.all  ## level and power over thousands of repetitions
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) -m statistical $(ARGS)
+
+lint: $(VENV)/.all
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.all          ## speed, as ratios measured side by side
+	$(BIN)/python -m benchmarks.core
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

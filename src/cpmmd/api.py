@@ -1,0 +1,160 @@
+"""One call: ``two_sample_test``; and the table of methods behind its names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from cpmmd import validation
+from cpmmd.criteria import ComplexityPenalized, Plain
+from cpmmd.errors import InputError, unknown_name
+from cpmmd.inputs import read_samples
+from cpmmd.kernels.bandwidth import Bandwidth
+from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.procedures.base import Procedure, RunOptions
+from cpmmd.procedures.median import MedianTest
+from cpmmd.procedures.split import SplitTest
+from cpmmd.results import TestResult
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named procedure and its one line."""
+
+    make: Callable[[], Procedure]
+    summary: str
+
+
+METHODS: dict[str, Method] = {
+    "cp-linear": Method(
+        lambda: SplitTest(Bandwidth(), ComplexityPenalized()),
+        "CP-MMD over Gaussian bandwidths, split in halves (the paper's H_linear)",
+    ),
+    "cp-polynomial": Method(
+        lambda: SplitTest(Polynomial(degree=4), ComplexityPenalized()),
+        "CP-MMD over bandwidths of a degree-4 lift, split in halves (the paper's H_polynomial)",
+    ),
+    "plain-linear": Method(
+        lambda: SplitTest(Bandwidth(), Plain()),
+        "largest MMD over Gaussian bandwidths, no penalty, split in halves",
+    ),
+    "plain-polynomial": Method(
+        lambda: SplitTest(Polynomial(degree=4), Plain()),
+        "largest MMD over a degree-4 lift, no penalty, split in halves",
+    ),
+    "median": Method(MedianTest, "Gaussian kernel at the median distance of the pool, no split"),
+}
+DEFAULT_METHOD = "cp-linear"
+
+
+def methods() -> dict[str, str]:
+    """Give the method names with one line each.
+
+    Examples
+    --------
+    >>> "median" in methods()
+    True
+    """
+    return {name: method.summary for name, method in METHODS.items()}
+
+
+def resolve_method(method: str | Procedure) -> tuple[str, Procedure]:
+    """Give a method's display name and its procedure."""
+    if isinstance(method, Procedure):
+        return repr(method), method
+    if not isinstance(method, str):
+        raise InputError(f"The 'method' parameter must be a name or a procedure such as SplitTest(). Got {method!r} instead.")
+    if method not in METHODS:
+        raise unknown_name("method", method, METHODS)
+    return method, METHODS[method].make()
+
+
+def two_sample_test(
+    x: Any,
+    y: Any,
+    *,
+    method: str | Procedure = DEFAULT_METHOD,
+    alpha: float = 0.05,
+    n_permutations: int | None = None,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    scale: str | None = None,
+    missing: str = "error",
+) -> TestResult:
+    """Test whether two samples come from the same distribution.
+
+    Parameters
+    ----------
+    x, y
+        The samples, a row for each observation: arrays, lists, torch tensors, or pandas, polars and pyarrow frames, whose
+        columns are matched by name. 1-D data is one column. The samples may differ in size.
+    method
+        A name from :func:`methods`, or a procedure such as ``SplitTest(kernel=Polynomial(degree=3))``.
+    alpha
+        Level of the test.
+    n_permutations
+        Number of relabelings; None is the method's own (999).
+    rng
+        Seed, Generator or None. The same seed gives the same answer, whatever the threads.
+    n_jobs
+        Number of threads for linear algebra; None leaves the setting of the process.
+    scale
+        ``"standard"`` standardises columns first, by the rows that the method may look at; None is the method's own.
+    missing
+        ``"error"``, ``"drop"`` rows with missing values, or ``"impute"`` medians and mark where.
+
+    Returns
+    -------
+    TestResult
+        With ``pvalue``, ``reject``, ``statistic``, ``kernel``, ...; print it for a summary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(80, 3)), data.normal(1, 1, size=(90, 3)), rng=0)
+    >>> result.reject, result.pvalue
+    (True, 0.001)
+    """
+    alpha = validation.open_unit("alpha", alpha)
+    name, procedure = resolve_method(method)
+    if scale is not None:
+        procedure = _with_scale(procedure, scale)
+    count = procedure.default_permutations if n_permutations is None else n_permutations
+    options = RunOptions(alpha, validation.permutation_count(count, alpha), name)
+    seed, generator = _generator(rng)
+    samples = read_samples(x, y, missing=missing)
+    with _threads(n_jobs):
+        result = procedure.run(samples, options, generator)
+    return replace(result, seed=seed)
+
+
+def _with_scale(procedure: Procedure, scale: str) -> Procedure:
+    if "scale" not in {f.name for f in fields(procedure)}:  # type: ignore[arg-type]
+        raise InputError(f"{type(procedure).__name__} has no 'scale' option; leave it out.")
+    scaled: Procedure = replace(procedure, scale=scale)  # type: ignore[type-var]
+    return scaled
+
+
+def _generator(rng: Any) -> tuple[int | None, np.random.Generator]:
+    if isinstance(rng, np.random.Generator):
+        return None, rng
+    if rng is None:
+        rng = int(np.random.SeedSequence().generate_state(1)[0])  # short enough to type again
+    try:
+        return (int(rng) if isinstance(rng, (int, np.integer)) else None), np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The 'rng' parameter must be a seed >= 0, a numpy Generator or None. Got {rng!r} instead.") from error
+
+
+def _threads(n_jobs: int | None) -> AbstractContextManager[Any]:
+    if n_jobs is None:
+        return nullcontext()
+    limit: AbstractContextManager[Any] = threadpool_limits(limits=validation.whole("n_jobs", n_jobs, at_least=1))
+    return limit

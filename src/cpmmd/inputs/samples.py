@@ -1,0 +1,145 @@
+"""Two samples with the same columns, checked, and pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cpmmd import validation
+from cpmmd.errors import InputError
+from cpmmd.inputs.tables import Objects, Table, read_table
+from cpmmd.samples import Array
+
+MISSING = ("error", "drop", "impute")
+LISTED = 8  # columns named in a message before "and so on"
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The pool of both samples before any encoding is fitted: rows of X first."""
+
+    numbers: Array
+    number_names: tuple[str, ...]
+    dates: frozenset[str]
+    categories: Mapping[str, Objects]
+    m: int
+    n: int
+    row_shape: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column names as the data had them."""
+        return (*self.number_names, *self.categories)
+
+
+def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
+    """Read both samples, match their columns, and deal with missing values."""
+    validation.one_of("missing", missing, MISSING)
+    a, b = read_table(x, "x"), read_table(y, "y")
+    b = _matched(a, b)
+    for table, name in ((a, "x"), (b, "y")):
+        _check_rows(table, name)
+        _check_finite(table, name)
+    notes: list[str] = []
+    if missing == "error":
+        _check_present(a, b)
+    elif missing == "drop":
+        a, b = _without_missing(a, "x", notes), _without_missing(b, "y", notes)
+    return Samples(
+        numbers=np.vstack([a.numbers, b.numbers]),
+        number_names=a.number_names,
+        dates=a.dates,
+        categories={c: np.concatenate([a.categories[c], b.categories[c]]) for c in a.categories},
+        m=a.rows,
+        n=b.rows,
+        row_shape=a.row_shape,
+        notes=tuple(notes),
+    )
+
+
+def _matched(a: Table, b: Table) -> Table:
+    """Give ``b`` with the columns in the order of ``a``; names decide where both samples have them."""
+    if len(a.names) != len(b.names):
+        raise InputError(
+            f"Both samples must have the same columns. Got {len(a.names)} in x and {len(b.names)} in y"
+            f"{_name_difference(a, b)}; drop or add columns so that they match."
+        )
+    if not (a.named and b.named):
+        if a.categories or b.categories:
+            raise InputError("Text columns are matched by name: pass both samples as data frames. Got one array and one frame.")
+        if a.row_shape != b.row_shape:
+            raise InputError(f"Both samples must have rows of one shape. Got {a.row_shape} in x and {b.row_shape} in y.")
+        return replace(b, number_names=a.number_names, dates=a.dates)
+    if set(a.names) != set(b.names):
+        raise InputError(f"Both samples must have the same column names{_name_difference(a, b)}; rename or drop columns.")
+    clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
+    if clash:
+        raise InputError(
+            f"A column must be of one kind in both samples. {_listed(clash)} are numbers, dates or text in one and something else "
+            "in the other; convert them."
+        )
+    order = [b.number_names.index(name) for name in a.number_names]
+    return replace(b, numbers=b.numbers[:, order], number_names=a.number_names)
+
+
+def _name_difference(a: Table, b: Table) -> str:
+    if not (a.named and b.named):
+        return ""
+    only_a, only_b = sorted(set(a.names) - set(b.names)), sorted(set(b.names) - set(a.names))
+    parts = [f"only in {s}: {_listed(names)}" for s, names in (("x", only_a), ("y", only_b)) if names]
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(n if len(n) <= 40 else n[:37] + "...") for n in names[:LISTED])
+    return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def _check_rows(table: Table, name: str) -> None:
+    if table.rows < 2:
+        raise InputError(f"Each sample must have at least 2 rows. Sample {name} has {table.rows}.")
+
+
+def _check_finite(table: Table, name: str) -> None:
+    infinite = np.isinf(table.numbers)
+    if infinite.any():
+        counts = infinite.sum(axis=0)
+        where = [f"{table.number_names[j]}: {counts[j]}" for j in np.flatnonzero(counts)]
+        raise InputError(
+            f"Values must be finite. Sample {name} has infinite ones in columns {_listed(where)}; replace or remove them."
+        )
+
+
+def _missing_counts(table: Table) -> dict[str, int]:
+    counts = dict(zip(table.number_names, np.isnan(table.numbers).sum(axis=0).tolist(), strict=True))
+    counts |= {c: sum(v is None for v in values) for c, values in table.categories.items()}
+    return {c: k for c, k in counts.items() if k}
+
+
+def _check_present(a: Table, b: Table) -> None:
+    found = [f"{c}: {k} in {s}" for table, s in ((a, "x"), (b, "y")) for c, k in _missing_counts(table).items()]
+    if found:
+        raise InputError(
+            f"Values must not be missing. Found {_listed(found)}. Pass missing='drop' to leave those rows out, or "
+            "missing='impute' to fill them in and test missingness too."
+        )
+
+
+def _without_missing(table: Table, name: str, notes: list[str]) -> Table:
+    keep = ~np.isnan(table.numbers).any(axis=1)
+    for values in table.categories.values():
+        keep &= np.array([v is not None for v in values], dtype=bool)
+    dropped = int(np.count_nonzero(~keep))
+    if dropped == 0:
+        return table
+    notes.append(f"{dropped} of {table.rows} rows of {name} dropped for missing values")
+    kept = replace(table, numbers=table.numbers[keep], categories={c: v[keep] for c, v in table.categories.items()})
+    if kept.rows < 2:
+        raise InputError(
+            f"Each sample must have at least 2 rows without missing values. Sample {name} has {kept.rows}; try missing='impute'."
+        )
+    return kept

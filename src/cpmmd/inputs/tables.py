@@ -1,0 +1,170 @@
+"""One sample as a table: numbers, dates and categories, whatever object it came in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from cpmmd.errors import InputError
+from cpmmd.samples import Array
+
+Objects = npt.NDArray[np.object_]
+SECONDS_A_DAY = 86_400.0
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of one sample.
+
+    Attributes
+    ----------
+    numbers
+        n x p matrix of the numeric, boolean and date columns (dates in days), NaN where missing.
+    number_names
+        Their names; positions as text for arrays.
+    dates
+        Names of those that are dates.
+    categories
+        The other columns, as text, None where missing.
+    named
+        Whether the names came with the data.
+    row_shape
+        Shape of one row before it was flattened, (d,) for tables.
+    """
+
+    numbers: Array
+    number_names: tuple[str, ...]
+    dates: frozenset[str]
+    categories: Mapping[str, Objects]
+    named: bool
+    row_shape: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.numbers)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All column names, numeric ones first."""
+        return (*self.number_names, *self.categories)
+
+
+def read_table(data: Any, name: str) -> Table:
+    """Read one sample; ``name`` is what messages call it."""
+    if isinstance(data, Table):
+        return data
+    native = _as_frame(data, name)
+    if native is not None:
+        return _from_frame(native, name)
+    if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, known without importing torch
+        data = data.detach().cpu().numpy()
+    return _from_array(data, name)
+
+
+def _as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
+    try:
+        frame: Any = nw.from_native(data, allow_series=True, pass_through=True)
+    except Exception as error:  # narwhals raises a different class for each back end
+        raise InputError(f"Sample {name} could not be read as a data frame: {error}. Check its column names.") from error
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError(f"Sample {name} must be in memory. Got a lazy frame instead; call .collect() on it first.")
+    if isinstance(frame, nw.Series):
+        return frame.alias(str(frame.name or "0")).to_frame()
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
+    columns = frame.columns
+    if len(set(columns)) < len(columns):
+        twice = sorted({str(c) for c in columns if list(columns).count(c) > 1})
+        raise InputError(f"Column names must be unique. Sample {name} has {', '.join(twice)} more than once; rename them.")
+    if not columns:
+        raise InputError(f"Sample {name} must have at least one column. Got none.")
+    numbers: list[Array] = []
+    number_names: list[str] = []
+    dates: set[str] = set()
+    categories: dict[str, Objects] = {}
+    for column in columns:
+        series, label = frame[column], str(column)
+        kind = _kind(series, label, name)
+        if kind == "category":
+            categories[label] = _as_text(series)
+            continue
+        numbers.append(_as_days(series) if kind == "date" else _as_floats(series))
+        number_names.append(label)
+        dates |= {label} if kind == "date" else set()
+    matrix = np.column_stack(numbers) if numbers else np.empty((len(frame), 0))
+    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),))
+
+
+def _kind(series: nw.Series[Any], column: str, name: str) -> str:
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "number"
+    if dtype in (nw.Datetime, nw.Date):
+        return "date"
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "category"
+    if dtype == nw.Object and all(v is None or v != v or isinstance(v, (str, bool, int, float)) for v in series.to_list()):
+        return "category"
+    if series.null_count() == len(series):
+        return "number"
+    raise InputError(
+        f"Columns must hold numbers, booleans, dates or text. Column {column!r} of sample {name} has type {dtype}; convert or drop it."
+    )
+
+
+def _as_floats(series: nw.Series[Any]) -> Array:
+    if series.dtype == nw.Boolean or series.null_count() == len(series):
+        values = [np.nan if v is None or v != v else float(v) for v in series.to_list()]
+        return np.array(values, dtype=np.float64)
+    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def _as_days(series: nw.Series[Any]) -> Array:
+    stamps = np.asarray(series.to_numpy()).astype("datetime64[us]")
+    days = stamps.astype(np.int64) / (1e6 * SECONDS_A_DAY)
+    return np.where(np.isnat(stamps), np.nan, days)
+
+
+def _as_text(series: nw.Series[Any]) -> Objects:
+    values = np.empty(len(series), dtype=object)
+    values[:] = [None if v is None or v != v else str(v) for v in series.to_list()]
+    return values
+
+
+def _from_array(data: Any, name: str) -> Table:
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise InputError(f"Sample {name} must be a rectangular table. Got rows of different lengths instead.") from error
+    if array.ndim == 0:
+        raise InputError(f"Sample {name} must be an array of rows or a data frame. Got {type(data).__name__} instead.")
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[us]").astype(np.float64) / (1e6 * SECONDS_A_DAY)
+    if array.dtype.kind not in "fiub":
+        array = _object_to_float(array, name)
+    matrix = array.astype(np.float64).reshape(len(array), -1)
+    row_shape = array.shape[1:] if array.ndim > 1 else (1,)
+    if matrix.shape[1] == 0:
+        raise InputError(f"Sample {name} must have at least one column. Got shape {array.shape}.")
+    names = tuple(str(i) for i in range(matrix.shape[1]))
+    return Table(matrix, names, frozenset(), {}, False, row_shape)
+
+
+def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:
+    if array.dtype.kind == "O":
+        try:
+            return np.array([[np.nan if v is None else v for v in np.atleast_1d(row)] for row in array], dtype=np.float64)
+        except (TypeError, ValueError):
+            pass
+    raise InputError(
+        f"Arrays must hold real numbers. Sample {name} has dtype {array.dtype}; for text or mixed columns pass a data frame "
+        "(pandas, polars or pyarrow), whose text columns are treated as categories."
+    )

@@ -1,0 +1,1 @@
+"""Base kernels and the families H of feature maps that may be chosen."""

@@ -1,0 +1,1 @@
+"""Permutation engines: the p-value of a frozen kernel."""

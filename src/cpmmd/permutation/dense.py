@@ -1,0 +1,115 @@
+"""Exact permutation p-values from a kernel matrix in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from cpmmd import mmd
+from cpmmd.mmd import Floating
+from cpmmd.samples import Array, Labels, draw_labels
+
+CHUNK_BYTES = 64 * 2**20  # of label columns held at once
+PANELS = 8  # row panels of the triangular product
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationNull:
+    """The observed statistic among its relabelings."""
+
+    statistic: float
+    null: Array
+    pvalue: float
+    exhaustive: bool
+
+
+def permutation_test(
+    K: Array, m: int, *, n_permutations: int, rng: np.random.Generator, chunk_bytes: int = CHUNK_BYTES
+) -> PermutationNull:
+    """Give the permutation p-value of the unbiased squared MMD for one kernel matrix.
+
+    Parameters
+    ----------
+    K
+        Kernel matrix of the pool, X first.
+    m
+        Number of rows of X.
+    n_permutations
+        Random relabelings; all C(N, m) of them are used instead where they are fewer.
+    chunk_bytes
+        Memory for labels; the answer does not depend on it.
+
+    Notes
+    -----
+    p = (1 + #{T_b >= T_0}) / (B + 1) for random relabelings, #{T_b >= T_0} / C(N, m) for all of them. Values within
+    rounding of T_0 count as ties, against rejection.
+    """
+    size, n = len(K), len(K) - m
+    tolerance = tie_tolerance(K, m)
+    centred = mmd.u_centre(K)
+    constant = mmd.quadratic_constant(m, n)
+    exhaustive = math.comb(size, m) <= n_permutations
+    draws = all_labels(size, m) if exhaustive else random_labels(size, m, n_permutations, rng, chunk_bytes)
+    forms = [quadratic_forms(centred, chunk) for chunk in draws]
+    observed = quadratic_forms(centred, (np.arange(size) < m)[None])
+    null = constant * np.concatenate(forms)
+    statistic = float(constant * observed[0])
+    return PermutationNull(statistic, null, rank_pvalue(statistic, null, tolerance, exhaustive=exhaustive), exhaustive)
+
+
+def rank_pvalue(statistic: float, null: Array, tolerance: float, *, exhaustive: bool) -> float:
+    """Give the share of relabelings at least as extreme, the observed one counted once."""
+    at_least = int(np.count_nonzero(null >= statistic - tolerance))
+    if exhaustive:  # the observed labeling is one of them
+        return at_least / len(null)
+    return (1 + at_least) / (len(null) + 1)
+
+
+def tie_tolerance(K: Floating, m: int) -> float:
+    """Give the difference of two statistics that rounding alone can make.
+
+    Notes
+    -----
+    Two parts: of the sums (eps times what is summed), and of the kernel values themselves, 1e-9 of the statistic's spread,
+    which over relabelings is of the order of c |K~|_F. A tie that is none then happens once in 1e9.
+    """
+    size, n = len(K), len(K) - m
+    mean = float(K.sum() - np.trace(K)) / (size * (size - 1))
+    spread = float(np.sqrt(max(np.square(K - mean).sum(), 0.0)))
+    c = mmd.quadratic_constant(m, n)
+    return c * (1e-9 * spread + 8 * float(np.finfo(np.float64).eps) * abs(mean) * size * size)
+
+
+def random_labels(size: int, m: int, count: int, rng: np.random.Generator, chunk_bytes: int) -> Iterator[Labels]:
+    """Yield ``count`` relabelings in chunks that fit the memory; the sequence does not depend on the chunks."""
+    step = max(1, chunk_bytes // (size * 8))
+    for start in range(0, count, step):
+        yield draw_labels(size, m, min(step, count - start), rng)
+
+
+def all_labels(size: int, m: int) -> Iterator[Labels]:
+    """Yield every relabeling once, the observed one first, as a single chunk."""
+    chosen = np.array(list(combinations(range(size), m)))
+    labels = np.zeros((len(chosen), size), dtype=bool)
+    np.put_along_axis(labels, chosen, True, axis=1)
+    yield labels
+
+
+def quadratic_forms(centred: npt.NDArray[np.floating], labels: Labels) -> Array:
+    """Give w' K~ w for each row w of ``labels``, using only the upper triangle of the symmetric matrix."""
+    W = np.ascontiguousarray(labels.T, dtype=centred.dtype)
+    size = len(centred)
+    total = np.zeros(W.shape[1])
+    edges = np.linspace(0, size, PANELS + 1).astype(int) if size > 64 * PANELS else np.array([0, size])
+    for start, stop in pairwise(edges):
+        panel = W[start:stop]
+        product = centred[start:stop, start:stop] @ panel
+        if stop < size:
+            product += 2 * (centred[start:stop, stop:] @ W[stop:])
+        total += np.einsum("ib,ib->b", panel, product)
+    return total

@@ -1,0 +1,1 @@
+"""Procedures: a whole test, from samples to result."""

@@ -1,0 +1,262 @@
+"""What tests return: frozen values that print for a person and turn into JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cpmmd.kernels.base import SelectedKernel
+from cpmmd.samples import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """C1-hat and the null ratios MMD2 / G it came from."""
+
+    c1: float
+    ratios: Array
+    alpha: float
+    order: int
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {
+            "c1": self.c1,
+            "ratios": self.ratios.tolist(),
+            "alpha": self.alpha,
+            "order_statistic": self.order,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The kernel that maximised a criterion, and every kernel looked at on the way.
+
+    Attributes
+    ----------
+    criterion, mmd2, variance, complexity
+        Their values at the selected kernel; ``variance`` is None where the criterion does not need it.
+    path
+        Columns over the evaluated kernels, for plotting: ``sigma`` (or ``step``), ``criterion``, ``mmd2``, ``complexity``, ...
+    max_lipschitz
+        L*, the largest L(h) on the path.
+    """
+
+    kernel: SelectedKernel
+    criterion: float
+    mmd2: float
+    variance: float | None
+    complexity: float
+    path: Mapping[str, Array]
+    max_lipschitz: float
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {
+            "kernel": self.kernel.to_dict(),
+            "criterion": self.criterion,
+            "mmd2": self.mmd2,
+            "variance": self.variance,
+            "complexity": self.complexity,
+            "max_lipschitz": self.max_lipschitz,
+            "path": {name: values.tolist() for name, values in self.path.items()},
+        }
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """One reading of the certificate, with one complexity constant."""
+
+    constant: float
+    gap: float
+    lower_bound: float
+    power_certified: bool
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """UCI bound on the population MMD and the power it guarantees.
+
+    Attributes
+    ----------
+    c1, c2
+        Constants of the uniform concentration inequality from (nu, l, m, n).
+    complexity
+        L* |D|_F / N over the evaluated path.
+    worst_case, calibrated
+        The bound with the theorem's constant (and c_H), and with C1-hat; the latter is the paper's deployed reading, not a
+        theorem. None where nothing was calibrated.
+    threshold
+        16 nu sqrt((ln(2/alpha) + ln(2/delta)) / N_held_out): what a lower bound must reach.
+    guaranteed_power
+        1 - delta - delta' - 1/(B+1), given when the threshold is met.
+    """
+
+    c1: float
+    c2: float
+    rho: float
+    delta: float
+    complexity: float
+    concentration: float
+    threshold: float
+    guaranteed_power: float
+    worst_case: LowerBound
+    calibrated: LowerBound | None
+
+    @property
+    def vacuous(self) -> bool:
+        """True when no reading bounds the population MMD away from zero."""
+        return all(r is None or r.lower_bound <= 0 for r in (self.worst_case, self.calibrated))
+
+    @property
+    def statement(self) -> str:
+        """The certificate in a sentence."""
+        best = self.calibrated or self.worst_case
+        kind = "calibrated" if self.calibrated else "worst-case"
+        if self.vacuous:
+            return (
+                f"vacuous: the {kind} lower bound on MMD^2 is {best.lower_bound:.3g}, not above 0 (the concentration term "
+                f"alone is {self.concentration:.3g} at this sample size)"
+            )
+        power = (
+            f"power of at least {self.guaranteed_power:.2f} is guaranteed"
+            if best.power_certified
+            else f"no power is guaranteed (that takes {self.threshold:.3g})"
+        )
+        return f"MMD^2 >= {best.lower_bound:.3g} with probability {1 - self.delta:.2f} ({kind} constant); {power}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        readings = {"worst_case": self.worst_case, "calibrated": self.calibrated}
+        return {
+            **{k: v for k, v in vars(self).items() if k not in readings},
+            **{k: None if v is None else dict(vars(v)) for k, v in readings.items()},
+            "vacuous": self.vacuous,
+            "statement": self.statement,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TestResult:
+    """The answer of a two-sample test.
+
+    Attributes
+    ----------
+    pvalue
+        Counts the observed labeling: never 0.
+    reject
+        Whether ``pvalue <= alpha``.
+    null_distribution
+        The statistic under the relabelings, the observed one not among them.
+    exhaustive
+        True when every possible relabeling was used instead of random ones.
+    sizes
+        Rows of X and Y that were compared, after any were dropped.
+    tested_sizes
+        Rows of X and Y that the statistic saw: the test half where the procedure splits.
+    seed
+        What reproduces the result as ``rng=``; None when a Generator was passed in.
+    details
+        What only this method has to say.
+    """
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+    method: str
+    statistic: float
+    pvalue: float
+    alpha: float
+    null_distribution: Array
+    exhaustive: bool
+    sizes: tuple[int, int]
+    tested_sizes: tuple[int, int]
+    width: int
+    kernel: SelectedKernel | None = None
+    selection: Selection | None = None
+    calibration: Calibration | None = None
+    certificate: Certificate | None = None
+    preparation: Any = None
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reject(self) -> bool:
+        """Whether the samples differ at level alpha."""
+        return bool(self.pvalue <= self.alpha)
+
+    @property
+    def n_permutations(self) -> int:
+        """Number of relabelings in the null distribution."""
+        return len(self.null_distribution)
+
+    def to_dict(self, *, null_distribution: bool = False) -> dict[str, Any]:
+        """Give the result in plain JSON types; the null distribution only when asked for."""
+        answer: dict[str, Any] = {
+            "method": self.method,
+            "reject": self.reject,
+            "pvalue": self.pvalue,
+            "alpha": self.alpha,
+            "statistic": self.statistic,
+            "n_permutations": self.n_permutations,
+            "exhaustive": self.exhaustive,
+            "sizes": list(self.sizes),
+            "tested_sizes": list(self.tested_sizes),
+            "width": self.width,
+            "seed": self.seed,
+            "notes": list(self.notes),
+            "details": dict(self.details),
+        }
+        for name in ("kernel", "selection", "calibration", "certificate"):
+            part = getattr(self, name)
+            answer[name] = None if part is None else part.to_dict()
+        if null_distribution:
+            answer["null_distribution"] = self.null_distribution
+        clean: dict[str, Any] = json_clean(answer)
+        return clean
+
+    def __str__(self) -> str:
+        verdict = "The samples differ" if self.reject else "No difference found"
+        sign = "<=" if self.reject else ">"
+        (m, n), (mt, nt) = self.sizes, self.tested_sizes
+        tested = "" if (m, n) == (mt, nt) else f", {mt} v {nt} of them tested"
+        every = "all " if self.exhaustive else ""
+        lines = [
+            f"{verdict} (p = {self.pvalue:.4g} {sign} {self.alpha:g}).",
+            f"  method       {self.method}",
+            f"  samples      {m} v {n} rows, {self.width} columns{tested}",
+            f"  statistic    {self.statistic:.5g}, against {every}{self.n_permutations} relabelings",
+        ]
+        if self.kernel is not None:
+            lines.append(f"  kernel       {self.kernel}")
+        if self.calibration is not None:
+            lines.append(f"  penalty      C1 = {self.calibration.c1:.4g} from {len(self.calibration.ratios)} null permutations")
+        if self.certificate is not None:
+            lines.append(f"  certificate  {self.certificate.statement}")
+        lines += [f"  note         {note}" for note in self.notes]
+        if self.seed is not None:
+            lines.append(f"  repeat with  rng={self.seed}")
+        return "\n".join(lines)
+
+
+def json_clean(value: Any) -> Any:
+    """Turn numpy values into plain ones, and what JSON cannot hold (nan, inf) into None."""
+    if isinstance(value, Mapping):
+        return {str(k): json_clean(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_clean(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return json_clean(value.tolist())
+    if isinstance(value, np.generic):
+        return json_clean(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return str(value)

@@ -1,0 +1,43 @@
+"""Stratified, shuffled halves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpmmd.errors import InputError
+from cpmmd.samples import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Row numbers of the pool: training rows (X first) and test rows (X first)."""
+
+    train: Rows
+    m_train: int
+    test: Rows
+    m_test: int
+
+
+def stratified_split(m: int, n: int, train_fraction: float, rng: np.random.Generator) -> Split:
+    """Split each sample at random; both parts keep at least 2 rows of either sample."""
+    m_train, n_train = _train_size("x", m, train_fraction), _train_size("y", n, train_fraction)
+    x, y = rng.permutation(m), m + rng.permutation(n)
+    return Split(
+        train=np.concatenate([x[:m_train], y[:n_train]]),
+        m_train=m_train,
+        test=np.concatenate([x[m_train:], y[n_train:]]),
+        m_test=m - m_train,
+    )
+
+
+def _train_size(name: str, rows: int, train_fraction: float) -> int:
+    size = round(rows * train_fraction)
+    if size < 2 or rows - size < 2:
+        raise InputError(
+            f"A split test needs at least 2 training and 2 test rows of each sample: sample {name} has {rows} rows, which "
+            f"train_fraction={train_fraction:g} splits into {size} and {rows - size}. Give more rows, change "
+            "train_fraction, or use a method that does not split, such as method='median'."
+        )
+    return size

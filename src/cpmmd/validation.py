@@ -1,0 +1,66 @@
+"""Checks of scalar parameters, shared by the whole package."""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+from cpmmd.errors import InputError, unknown_name
+
+
+def open_unit(name: str, value: object) -> float:
+    """Give ``value`` as a float strictly between 0 and 1."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) < 1:
+        return float(value)
+    raise InputError(f"The '{name}' parameter must be a number strictly between 0 and 1. Got {value!r} instead.")
+
+
+def whole(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
+    """Give ``value`` as an int within bounds."""
+    whole_number = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if whole_number and value >= at_least and (at_most is None or value <= at_most):  # type: ignore[operator]
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    bound = f"at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+    raise InputError(f"The '{name}' parameter must be a whole number, {bound}. Got {value!r} instead.")
+
+
+def non_negative(name: str, value: object) -> float:
+    """Give ``value`` as a finite float that is not below zero."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        number = float(value)
+        if math.isfinite(number) and number >= 0:
+            return number
+    raise InputError(f"The '{name}' parameter must be a finite number >= 0. Got {value!r} instead.")
+
+
+def positive(name: str, value: object) -> float:
+    """Give ``value`` as a finite float above zero."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        number = float(value)
+        if math.isfinite(number) and number > 0:
+            return number
+    raise InputError(f"The '{name}' parameter must be a finite number > 0. Got {value!r} instead.")
+
+
+def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
+    """Give ``value`` when it is one of the known option names."""
+    if isinstance(value, str) and value in known:
+        return value
+    raise unknown_name(f"value of '{name}':", value, known)
+
+
+def permutations_needed(alpha: float) -> int:
+    """Smallest number of permutations with which p <= alpha can happen at all."""
+    return math.ceil(1 / alpha - 1e-9) - 1
+
+
+def permutation_count(n_permutations: object, alpha: float) -> int:
+    """Give the number of permutations, refused when it could never reject at ``alpha``."""
+    count = whole("n_permutations", n_permutations, at_least=1)
+    needed = permutations_needed(alpha)
+    if count < needed:
+        raise InputError(
+            f"The smallest p-value of {count} permutations is 1/{count + 1}, above alpha={alpha:g}: the test could "
+            f"never reject. Use n_permutations={needed} or more (999 is the default)."
+        )
+    return count
