@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from cpmmd import validation
 from cpmmd.criteria import ComplexityPenalized, Plain
@@ -16,6 +14,7 @@ from cpmmd.errors import InputError, unknown_name
 from cpmmd.inputs import read_samples
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.parallel import threads
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.procedures.median import MedianTest
 from cpmmd.procedures.split import SplitTest
@@ -102,7 +101,7 @@ def two_sample_test(
     rng
         Seed, Generator or None. The same seed gives the same answer, whatever the threads.
     n_jobs
-        Number of threads for linear algebra; None leaves the setting of the process.
+        Number of threads; None leaves the setting of the process.
     scale
         ``"standard"`` standardises columns first, by the rows that the method may look at; None is the method's own.
     missing
@@ -130,7 +129,9 @@ def two_sample_test(
     options = RunOptions(alpha, validation.permutation_count(count, alpha), name)
     seed, generator = _generator(rng)
     samples = read_samples(x, y, missing=missing)
-    with _threads(n_jobs):
+    if n_jobs is not None:
+        n_jobs = validation.whole("n_jobs", n_jobs, at_least=1)
+    with threads(n_jobs):
         result = procedure.run(samples, options, generator)
     return replace(result, seed=seed)
 
@@ -151,10 +152,3 @@ def _generator(rng: Any) -> tuple[int | None, np.random.Generator]:
         return (int(rng) if isinstance(rng, (int, np.integer)) else None), np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise InputError(f"The 'rng' parameter must be a seed >= 0, a numpy Generator or None. Got {rng!r} instead.") from error
-
-
-def _threads(n_jobs: int | None) -> AbstractContextManager[Any]:
-    if n_jobs is None:
-        return nullcontext()
-    limit: AbstractContextManager[Any] = threadpool_limits(limits=validation.whole("n_jobs", n_jobs, at_least=1))
-    return limit

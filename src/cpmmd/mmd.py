@@ -38,6 +38,17 @@ def unbiased_mmd2(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
     return float(within_x + within_y - 2 * k_xy.mean())
 
 
+def paired_differences(k_xx: Array, k_yy: Array, k_xy: Array) -> Array:
+    """Give H_ij = k(x_i,x_j) + k(y_i,y_j) - k(x_i,y_j) - k(x_j,y_i) for m = n."""
+    return np.asarray(k_xx + k_yy - k_xy - k_xy.T)
+
+
+def paired_mmd2(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
+    """Give the one-sample U-statistic over the pairs (x_i, y_i), m = n: Liu's and MMDAgg's estimate."""
+    H = paired_differences(k_xx, k_yy, k_xy)
+    return float((H.sum() - np.trace(H)) / (len(H) * (len(H) - 1)))
+
+
 def quadratic_constant(m: int, n: int) -> float:
     """Give c with MMD2_u(w) = c w' K~ w for a U-centred kernel matrix."""
     return 1 / (m * (m - 1)) + 1 / (n * (n - 1)) + 2 / (m * n)
@@ -49,9 +60,9 @@ def u_centre(K: Floating, *, overwrite: bool = False) -> Floating:
     centred = K if overwrite else K.copy()
     np.fill_diagonal(centred, 0.0)
     rows = centred.sum(axis=1, dtype=np.float64)
-    offset = rows / (size - 2) - rows.sum() / (2 * (size - 1) * (size - 2))
-    centred -= offset[:, None].astype(K.dtype, copy=False)
-    centred -= offset[None, :].astype(K.dtype, copy=False)
+    offset = (rows / (size - 2) - rows.sum() / (2 * (size - 1) * (size - 2))).astype(K.dtype)
+    for row, value in zip(centred, offset, strict=True):
+        row -= offset + value
     np.fill_diagonal(centred, 0.0)
     return centred
 
@@ -63,8 +74,7 @@ def paired_variance(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
     -----
     V = 4 [ n^-3 sum_i (sum_j H_ij)^2 - (n^-2 sum_ij H_ij)^2 ], diagonal included; rounding below zero is cut off.
     """
-    H = k_xx + k_yy - k_xy - k_xy.T
-    means = H.mean(axis=1)
+    means = paired_differences(k_xx, k_yy, k_xy).mean(axis=1)
     return max(4 * float(np.mean(means**2) - np.mean(means) ** 2), 0.0)
 
 

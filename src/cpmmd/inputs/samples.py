@@ -79,8 +79,8 @@ def _matched(a: Table, b: Table) -> Table:
     clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
     if clash:
         raise InputError(
-            f"A column must be of one kind in both samples. {_listed(clash)} are numbers, dates or text in one and something else "
-            "in the other; convert them."
+            f"A column must be of one kind in both samples. {_listed(clash)} are numbers, dates or text in one and "
+            "something else in the other; convert them."
         )
     order = [b.number_names.index(name) for name in a.number_names]
     return replace(b, numbers=b.numbers[:, order], number_names=a.number_names)

@@ -111,17 +111,19 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
         return "date"
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return "category"
-    if dtype == nw.Object and all(v is None or v != v or isinstance(v, (str, bool, int, float)) for v in series.to_list()):
-        return "category"
-    if series.null_count() == len(series):
+    present = [v for v in series.to_list() if v is not None and v == v]
+    if all(isinstance(v, (bool, int, float)) for v in present):  # a pandas object column of numbers, or nothing at all
         return "number"
+    if dtype == nw.Object and all(isinstance(v, (str, bool, int, float)) for v in present):
+        return "category"
     raise InputError(
-        f"Columns must hold numbers, booleans, dates or text. Column {column!r} of sample {name} has type {dtype}; convert or drop it."
+        f"Columns must hold numbers, booleans, dates or text. "
+        f"Column {column!r} of sample {name} has type {dtype}; convert or drop it."
     )
 
 
 def _as_floats(series: nw.Series[Any]) -> Array:
-    if series.dtype == nw.Boolean or series.null_count() == len(series):
+    if not series.dtype.is_numeric():
         values = [np.nan if v is None or v != v else float(v) for v in series.to_list()]
         return np.array(values, dtype=np.float64)
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
@@ -150,7 +152,7 @@ def _from_array(data: Any, name: str) -> Table:
         array = array.astype("datetime64[us]").astype(np.float64) / (1e6 * SECONDS_A_DAY)
     if array.dtype.kind not in "fiub":
         array = _object_to_float(array, name)
-    matrix = array.astype(np.float64).reshape(len(array), -1)
+    matrix = array.astype(np.float64).reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
     row_shape = array.shape[1:] if array.ndim > 1 else (1,)
     if matrix.shape[1] == 0:
         raise InputError(f"Sample {name} must have at least one column. Got shape {array.shape}.")

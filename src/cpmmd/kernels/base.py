@@ -41,7 +41,7 @@ class BaseKernel:
         # Two divisions instead of sigma**2: the square over- and underflows long before the ratio does.
         scaled = np.multiply(exponent, -1.0 / sigma, out=out)
         if self.power == 2:
-            scaled /= sigma
+            scaled *= 1.0 / sigma
         return np.exp(scaled, out=scaled)
 
 
@@ -78,29 +78,3 @@ class SelectedKernel(Protocol):
 
     def to_dict(self) -> dict[str, object]:
         """Describe the kernel in plain JSON types."""
-
-
-def squared_distances(rows: Array, others: Array | None = None) -> Array:
-    """Give squared Euclidean distances by one matrix product, duplicates exactly at zero.
-
-    Rows are centred first (distances do not change, cancellation does), and what the product's rounding leaves of a zero
-    distance is set to zero: a square root would blow 1e-16 up to 1e-8.
-    """
-    centre = rows.mean(axis=0)
-    a = rows - centre
-    b = a if others is None else others - centre
-    norms_a = np.einsum("ij,ij->i", a, a)
-    norms_b = norms_a if others is None else np.einsum("ij,ij->i", b, b)
-    return from_inner_products(a @ b.T, norms_a, norms_b, same=others is None)
-
-
-def from_inner_products(inner: Array, norms_a: Array, norms_b: Array, *, same: bool) -> Array:
-    """Turn inner products into squared distances, in place; values within rounding of zero become zero."""
-    size = norms_a[:, None] + norms_b[None, :]
-    inner *= -2.0
-    inner += size
-    size *= 16 * np.finfo(np.float64).eps
-    inner[inner <= size] = 0.0
-    if same:
-        np.fill_diagonal(inner, 0.0)
-    return inner

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from cpmmd.errors import InputError
+from cpmmd.kernels import tiles
 from cpmmd.kernels.base import BaseKernel, base_kernel
+from cpmmd.kernels.lift import LiftedRows
 from cpmmd.samples import Array
 
 
@@ -23,8 +26,8 @@ class ScaleFamily(ABC):
         return base_kernel(self.base)
 
     @abstractmethod
-    def squared_distances(self, rows: Array, others: Array | None = None) -> Array:
-        """|psi(x) - psi(x')|^2 for all pairs."""
+    def lift(self, rows: Array, centre: Array) -> LiftedRows:
+        """Lift rows; ``centre`` may be taken off first where the family does not notice."""
 
     @abstractmethod
     def lift_lipschitz(self, rows: Array) -> float:
@@ -35,15 +38,45 @@ class ScaleFamily(ABC):
         """c_H of the proxy bound for inputs of ``width`` columns."""
 
     def exponents(self, rows: Array, others: Array | None = None) -> Array:
-        """Give the base kernel's exponents at sigma = 1, refused when the lift overflows."""
+        """Give the base kernel's exponents at sigma = 1 for all pairs."""
+        base = self.base_kernel
+
+        def compute(a: LiftedRows, i: slice, b: LiftedRows, j: slice) -> Array:
+            return base.exponent(a.squared_distances(i, b, j))
+
+        return self._over_pairs(rows, others, compute, diagonal=0.0)
+
+    def gram(self, sigma: float, rows: Array, others: Array | None = None) -> Array:
+        """Give the kernel at one bandwidth for all pairs."""
+        base = self.base_kernel
+
+        def compute(a: LiftedRows, i: slice, b: LiftedRows, j: slice) -> Array:
+            tile = base.exponent(a.squared_distances(i, b, j))
+            return base.of_exponent(tile, sigma, out=tile)
+
+        return self._over_pairs(rows, others, compute, diagonal=1.0)
+
+    def _over_pairs(self, rows: Array, others: Array | None, compute: _Compute, *, diagonal: float) -> Array:
+        centre = rows.mean(axis=0)
+        a = self._lifted(rows, centre)
+        if others is None:
+            return tiles.symmetric(len(rows), lambda i, j: compute(a, i, a, j), diagonal)
+        b = self._lifted(others, centre)
+        return tiles.rectangular(len(rows), len(others), lambda i, j: compute(a, i, b, j))
+
+    def _lifted(self, rows: Array, centre: Array) -> LiftedRows:
         with np.errstate(over="ignore", invalid="ignore"):
-            distances = self.squared_distances(rows, others)
-        if not np.isfinite(distances).all():
+            lifted = self.lift(rows, centre)
+        if not float(lifted.norms.max(initial=0.0)) < 1e300:  # also when not a number
             raise InputError(
                 f"Distances of {self} overflow on values as large as {np.abs(rows).max():.3g}. "
                 "Rescale the columns, for instance with scale='standard'."
             )
-        return self.base_kernel.exponent(distances)
+        return lifted
+
+
+class _Compute(Protocol):
+    def __call__(self, a: LiftedRows, i: slice, b: LiftedRows, j: slice, /) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -71,8 +104,7 @@ class ScaledKernel:
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
         """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
-        exponents = self.family.exponents(rows, others)
-        return self.family.base_kernel.of_exponent(exponents, self.sigma, out=exponents)
+        return self.family.gram(self.sigma, rows, others)
 
     def to_dict(self) -> dict[str, object]:
         """Describe the kernel in plain JSON types."""

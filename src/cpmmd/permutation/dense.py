@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from cpmmd import mmd
 from cpmmd.mmd import Floating
@@ -29,7 +28,13 @@ class PermutationNull:
 
 
 def permutation_test(
-    K: Array, m: int, *, n_permutations: int, rng: np.random.Generator, chunk_bytes: int = CHUNK_BYTES
+    K: Array,
+    m: int,
+    *,
+    n_permutations: int,
+    rng: np.random.Generator,
+    chunk_bytes: int = CHUNK_BYTES,
+    overwrite: bool = False,
 ) -> PermutationNull:
     """Give the permutation p-value of the unbiased squared MMD for one kernel matrix.
 
@@ -43,6 +48,8 @@ def permutation_test(
         Random relabelings; all C(N, m) of them are used instead where they are fewer.
     chunk_bytes
         Memory for labels; the answer does not depend on it.
+    overwrite
+        Whether ``K`` may be used as working memory.
 
     Notes
     -----
@@ -50,15 +57,14 @@ def permutation_test(
     rounding of T_0 count as ties, against rejection.
     """
     size, n = len(K), len(K) - m
-    tolerance = tie_tolerance(K, m)
-    centred = mmd.u_centre(K)
+    mean = float(K.mean())
+    centred = mmd.u_centre(K, overwrite=overwrite)
     constant = mmd.quadratic_constant(m, n)
     exhaustive = math.comb(size, m) <= n_permutations
     draws = all_labels(size, m) if exhaustive else random_labels(size, m, n_permutations, rng, chunk_bytes)
-    forms = [quadratic_forms(centred, chunk) for chunk in draws]
-    observed = quadratic_forms(centred, (np.arange(size) < m)[None])
-    null = constant * np.concatenate(forms)
-    statistic = float(constant * observed[0])
+    null = constant * np.concatenate([quadratic_forms(centred, chunk) for chunk in draws])
+    statistic = float(constant * quadratic_forms(centred, (np.arange(size) < m)[None])[0])
+    tolerance = constant * tie_tolerance(centred, mean)
     return PermutationNull(statistic, null, rank_pvalue(statistic, null, tolerance, exhaustive=exhaustive), exhaustive)
 
 
@@ -70,19 +76,17 @@ def rank_pvalue(statistic: float, null: Array, tolerance: float, *, exhaustive: 
     return (1 + at_least) / (len(null) + 1)
 
 
-def tie_tolerance(K: Floating, m: int) -> float:
-    """Give the difference of two statistics that rounding alone can make.
+def tie_tolerance(centred: Floating, mean: float) -> float:
+    """Give the difference of two quadratic forms that rounding alone can make.
 
     Notes
     -----
-    Two parts: of the sums (eps times what is summed), and of the kernel values themselves, 1e-9 of the statistic's spread,
-    which over relabelings is of the order of c |K~|_F. A tie that is none then happens once in 1e9.
+    Two parts: of the sums (eps times what was summed before centring), and of the kernel values themselves, 1e-9 of the
+    form's spread over relabelings, which is of the order of |K~|_F. A tie that is none then happens once in 1e9.
     """
-    size, n = len(K), len(K) - m
-    mean = float(K.sum() - np.trace(K)) / (size * (size - 1))
-    spread = float(np.sqrt(max(np.square(K - mean).sum(), 0.0)))
-    c = mmd.quadratic_constant(m, n)
-    return c * (1e-9 * spread + 8 * float(np.finfo(np.float64).eps) * abs(mean) * size * size)
+    flat = centred.ravel()
+    spread = math.sqrt(float(flat @ flat))
+    return 1e-9 * spread + 8 * float(np.finfo(np.float64).eps) * abs(mean) * centred.size
 
 
 def random_labels(size: int, m: int, count: int, rng: np.random.Generator, chunk_bytes: int) -> Iterator[Labels]:
@@ -100,16 +104,16 @@ def all_labels(size: int, m: int) -> Iterator[Labels]:
     yield labels
 
 
-def quadratic_forms(centred: npt.NDArray[np.floating], labels: Labels) -> Array:
-    """Give w' K~ w for each row w of ``labels``, using only the upper triangle of the symmetric matrix."""
-    W = np.ascontiguousarray(labels.T, dtype=centred.dtype)
+def quadratic_forms(centred: Floating, labels: Labels) -> Array:
+    """Give w' K~ w for each row w of ``labels``, using only the lower triangle of the symmetric matrix."""
+    W = labels.astype(centred.dtype)
     size = len(centred)
-    total = np.zeros(W.shape[1])
+    total = np.zeros(len(W))
     edges = np.linspace(0, size, PANELS + 1).astype(int) if size > 64 * PANELS else np.array([0, size])
     for start, stop in pairwise(edges):
-        panel = W[start:stop]
-        product = centred[start:stop, start:stop] @ panel
+        panel = W[:, start:stop]
+        product = panel @ centred[start:stop, start:stop]
         if stop < size:
-            product += 2 * (centred[start:stop, stop:] @ W[stop:])
-        total += np.einsum("ib,ib->b", panel, product)
+            product += 2 * (W[:, stop:] @ centred[stop:, start:stop])
+        total += np.einsum("bi,bi->b", panel, product)
     return total

@@ -58,7 +58,9 @@ class MedianTest(Procedure):
         preparation = Preparation.fit(samples, fitted, scale=self.scale)
         kernel = median_kernel(preparation.transform(samples, fitted), self.base)
         pool = preparation.transform(samples, tested)
-        null = permutation_test(kernel.gram(pool), m, n_permutations=options.n_permutations, rng=permutation_stream)
+        null = permutation_test(
+            kernel.gram(pool), m, n_permutations=options.n_permutations, rng=permutation_stream, overwrite=True
+        )
         return TestResult(
             method=options.method,
             statistic=null.statistic,

@@ -76,6 +76,7 @@ class SplitTest(Procedure):
             test.m,
             n_permutations=options.n_permutations,
             rng=permutation_stream,
+            overwrite=True,
         )
         return TestResult(
             method=options.method,

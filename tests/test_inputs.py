@@ -1,0 +1,168 @@
+"""Every kind of table gives the same matrix, and preparation sees only the rows it may."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from cpmmd import CpmmdError, two_sample_test
+from cpmmd.inputs import Preparation, read_samples, read_table
+
+ROWS = [[1.0, 2.0], [3.0, 4.5], [-1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        np.array,
+        lambda r: r,
+        lambda r: np.array(r, dtype=np.float32),
+        lambda r: np.array(r, dtype=object),
+        lambda r: pd.DataFrame(r, columns=["a", "b"]),
+        lambda r: pl.DataFrame(r, schema=["a", "b"], orient="row"),
+        lambda r: pa.table({"a": [x[0] for x in r], "b": [x[1] for x in r]}),
+    ],
+    ids=["numpy", "list", "float32", "object", "pandas", "polars", "pyarrow"],
+)
+def test_every_kind_of_table_is_read(convert):
+    np.testing.assert_allclose(read_table(convert(ROWS), "x").numbers, ROWS)
+
+
+def test_torch_tensors_are_read():
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor(ROWS, requires_grad=True)
+    np.testing.assert_allclose(read_table(tensor, "x").numbers, ROWS)
+
+
+COLUMNS = [[1, 2, 3], np.arange(3), pd.Series([1, 2, 3]), pl.Series([1, 2, 3])]
+
+
+@pytest.mark.parametrize("data", COLUMNS, ids=lambda d: type(d).__module__)
+def test_one_dimensional_data_is_one_column(data):
+    assert read_table(data, "x").numbers.shape == (3, 1)
+
+
+def test_images_are_flattened_and_remember_their_shape():
+    table = read_table(np.zeros((5, 8, 8), dtype=np.uint8), "x")
+    assert table.numbers.shape == (5, 64)
+    assert table.row_shape == (8, 8)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_columns_are_matched_by_name(frame):
+    x = frame({"a": [1.0, 2, 3], "b": [10.0, 20, 30]})
+    y = frame({"b": [1.0, 2, 3], "a": [10.0, 20, 30]})
+    samples = read_samples(x, y)
+    np.testing.assert_array_equal(samples.numbers[3:], [[10, 1], [20, 2], [30, 3]])
+
+
+def mixed(rows, kind=pl):
+    return kind.DataFrame(
+        {
+            "number": [1.5, None, 2.5, 9.0][:rows],
+            "flag": [True, False, None, True][:rows],
+            "colour": ["red", None, "blue", "red"][:rows],
+            "day": [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 3), None, dt.datetime(2024, 1, 2)][:rows],
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", [pd, pl])
+def test_mixed_columns_are_encoded(kind):
+    samples = read_samples(mixed(4, kind), mixed(4, kind), missing="impute")
+    preparation = Preparation.fit(samples)
+    assert preparation.features == (
+        "number", "flag", "day", "number (missing)", "flag (missing)", "day (missing)",
+        "colour=(missing)", "colour=blue", "colour=red",
+    )  # fmt: skip
+    assert preparation.feature_columns[-3:] == ("colour",) * 3
+    matrix = preparation.transform(samples)
+    assert matrix[1, 0] == 2.5  # the median of 1.5, 2.5, 9
+    np.testing.assert_allclose(matrix[[0, 1, 3], 2], [-1, 1, 0])  # days from the median day
+    red, blue = matrix[0, -3:], matrix[2, -3:]
+    assert np.linalg.norm(red - blue) == pytest.approx(1.0)
+
+
+def test_pandas_categories_and_arrow_text_are_categories():
+    x = pd.DataFrame({"c": pd.Categorical(["u", "v", "u"]), "n": [1, 2, 3]})
+    y = pa.table({"c": ["v", "v", "u"], "n": [1, 2, 3]})
+    assert set(read_samples(x, y).categories) == {"c"}
+
+
+def test_preparation_is_fitted_on_the_given_rows_only():
+    samples = read_samples(
+        pl.DataFrame({"n": [0.0, 2.0, 1000.0], "c": ["a", "a", "never"]}), pl.DataFrame({"n": [4.0, 6.0, -999.0], "c": ["b"] * 3})
+    )
+    rows = np.array([0, 1, 3, 4])
+    preparation = Preparation.fit(samples, rows, scale="standard")
+    np.testing.assert_allclose(preparation.transform(samples, rows)[:, 0], (np.array([0, 2, 4, 6]) - 3) / np.sqrt(5))
+    assert preparation.levels["c"] == ("a", "b")
+    np.testing.assert_array_equal(preparation.transform(samples, np.array([2]))[0, 1:], 0)  # an unseen level
+
+
+def test_many_levels_are_capped():
+    values = [f"id{i}" for i in range(500)]
+    samples = read_samples(pl.DataFrame({"c": values}), pl.DataFrame({"c": values}))
+    preparation = Preparation.fit(samples)
+    assert len(preparation.features) == 50
+    assert preparation.transform(samples).sum(axis=1) == pytest.approx(np.sqrt(0.5))
+
+
+def test_dropping_rows_is_reported():
+    x = pl.DataFrame({"a": [1.0, None, 3.0, 4.0], "c": ["u", "v", None, "u"]})
+    y = pl.DataFrame({"a": [1.0, 2.0, 3.0], "c": ["u", "v", "u"]})
+    samples = read_samples(x, y, missing="drop")
+    assert (samples.m, samples.n) == (2, 3)
+    assert samples.notes == ("2 of 4 rows of x dropped for missing values",)
+
+
+def test_missingness_itself_can_differ():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 2)), rng.normal(size=(200, 2))
+    y[rng.random(200) < 0.5, 0] = np.nan
+    assert two_sample_test(x, y, missing="impute", method="median", rng=0).reject
+
+
+BAD = {
+    "different widths": (np.zeros((5, 2)), np.zeros((5, 3)), "same columns"),
+    "different names": (pl.DataFrame({"a": [1, 2]}), pl.DataFrame({"b": [1, 2]}), "only in x: 'a'"),
+    "one row": (np.zeros((1, 2)), np.zeros((5, 2)), "at least 2 rows"),
+    "empty": (np.zeros((0, 2)), np.zeros((5, 2)), "at least 2 rows"),
+    "empty list": ([], [], "at least"),
+    "no columns": (np.zeros((5, 0)), np.zeros((5, 0)), "at least one column"),
+    "nan": (np.array([[1.0], [np.nan]]), np.ones((5, 1)), "'0: 1 in x'.*missing='drop'"),
+    "infinity": (np.array([[1.0], [np.inf]]), np.ones((5, 1)), "finite"),
+    "text array": (np.array([["a"], ["b"]]), np.array([["a"], ["b"]]), "data frame"),
+    "objects": (np.array([[object()], [object()]]), np.ones((5, 1)), "real numbers"),
+    "complex": (np.ones((5, 1)) * 1j, np.ones((5, 1)), "real numbers"),
+    "scalar": (3.0, np.ones((5, 1)), "array of rows"),
+    "ragged": ([[1, 2], [3]], np.ones((5, 2)), "rectangular|real numbers"),
+    "kinds": (pl.DataFrame({"a": [1, 2]}), pl.DataFrame({"a": ["u", "v"]}), "one kind"),
+    "list column": (pl.DataFrame({"a": [[1], [2]]}), pl.DataFrame({"a": [[1], [2]]}), "type List"),
+    "lazy": (pl.LazyFrame({"a": [1, 2]}), pl.DataFrame({"a": [1, 2]}), "collect"),
+    "image shapes": (np.zeros((5, 2, 3)), np.zeros((5, 3, 2)), "one shape"),
+    "frame and array": (pl.DataFrame({"a": ["u", "v"]}), np.ones((2, 1)), "both samples as data frames"),
+    "none": (None, np.ones((5, 1)), "array of rows"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_samples_get_a_sentence(case):
+    x, y, message = BAD[case]
+    with pytest.raises(CpmmdError, match=f"(?s){message}"):
+        two_sample_test(x, y, method="median")
+
+
+def test_duplicate_column_names_are_named():
+    frame = pd.DataFrame(np.ones((4, 2)), columns=["a", "a"])
+    with pytest.raises(CpmmdError, match="a"):
+        two_sample_test(frame, frame)
+
+
+def test_missing_values_in_many_columns_are_listed_shortly():
+    x = np.full((4, 30), np.nan)
+    with pytest.raises(CpmmdError, match="and 22 more"):
+        two_sample_test(x, np.ones((4, 30)))

@@ -1,0 +1,98 @@
+"""The dense engine against enumeration and naive loops."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cpmmd import mmd
+from cpmmd.permutation.dense import permutation_test, quadratic_forms, rank_pvalue
+from cpmmd.samples import draw_labels
+
+
+def gram(rng, size, d=2):
+    z = rng.normal(size=(size, d))
+    return np.exp(-((z[:, None] - z[None]) ** 2).sum(axis=2))
+
+
+def statistic(K, chosen):
+    x = np.array(sorted(chosen))
+    y = np.setdiff1d(np.arange(len(K)), x)
+    return mmd.unbiased_mmd2(K[np.ix_(x, x)], K[np.ix_(y, y)], K[np.ix_(x, y)])
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 2), (3, 3), (2, 5), (4, 4)])
+def test_small_samples_are_enumerated_exactly(m, n):
+    K = gram(np.random.default_rng(m + 10 * n), m + n)
+    values = [statistic(K, c) for c in combinations(range(m + n), m)]
+    observed = statistic(K, range(m))
+    expected = np.mean([v >= observed - 1e-12 for v in values])
+    result = permutation_test(K, m, n_permutations=999, rng=np.random.default_rng(0))
+    assert result.exhaustive
+    assert len(result.null) == len(values)
+    assert result.pvalue == pytest.approx(expected, abs=1e-15)
+    np.testing.assert_allclose(np.sort(result.null), np.sort(values), atol=1e-12)
+
+
+def test_random_permutations_approach_full_enumeration():
+    K = gram(np.random.default_rng(8), 12)
+    exact = permutation_test(K, 6, n_permutations=10**6, rng=np.random.default_rng(0)).pvalue
+    # 900 of 924 relabelings are too few to enumerate, so these are random draws.
+    estimates = [permutation_test(K, 6, n_permutations=900, rng=np.random.default_rng(s)).pvalue for s in range(20)]
+    error = np.sqrt(exact * (1 - exact) / (900 * 20))
+    assert abs(np.mean(estimates) - exact) < 4 * error + 1 / 900
+
+
+@pytest.mark.parametrize("size", [20, 700])
+def test_the_answer_does_not_depend_on_chunks(size):
+    K = gram(np.random.default_rng(1), size)
+    answers = [
+        permutation_test(K, size // 3, n_permutations=199, rng=np.random.default_rng(4), chunk_bytes=c)
+        for c in (1, 10_000, 300_000, 10**9)
+    ]
+    assert len({a.pvalue for a in answers}) == 1
+    for a in answers[1:]:
+        np.testing.assert_allclose(a.null, answers[0].null, rtol=1e-9, atol=1e-14)
+
+
+def test_triangular_panels_equal_the_full_product():
+    rng = np.random.default_rng(2)
+    A = rng.normal(size=(700, 700))
+    A = A + A.T
+    labels = draw_labels(700, 200, 9, rng)
+    W = labels.T.astype(float)
+    np.testing.assert_allclose(quadratic_forms(A, labels), np.einsum("ib,ib->b", W, A @ W), rtol=1e-10)
+
+
+def test_p_is_never_zero_and_ties_count_against_rejection():
+    assert rank_pvalue(5.0, np.zeros(99), 0.0, exhaustive=False) == pytest.approx(1 / 100)
+    assert rank_pvalue(0.0, np.zeros(99), 0.0, exhaustive=False) == 1.0
+    assert rank_pvalue(1e-18, np.zeros(99), 1e-15, exhaustive=False) == 1.0
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=40)
+def test_exact_ties_of_discrete_data_survive_rounding(seed):
+    # Permuting equal rows gives the same statistic; rational arithmetic is the oracle.
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, 2, size=8)
+    K = np.exp(-np.abs(np.subtract.outer(z, z)) / 3.7)
+    result = permutation_test(K, 4, n_permutations=999, rng=rng)
+    ones = np.array([z[list(c)].sum() for c in combinations(range(8), 4)])
+    # MMD2 is a strictly increasing function of the imbalance |sum(x) - sum(z)/2| on binary data.
+    extreme = np.abs(ones - z.sum() / 2)
+    assert result.pvalue == pytest.approx(np.mean(extreme >= extreme[0]))
+
+
+def test_constant_kernel_gives_p_one():
+    result = permutation_test(np.ones((40, 40)), 15, n_permutations=99, rng=np.random.default_rng(0))
+    assert result.pvalue == 1.0
+
+
+def test_labels_mark_m_rows_and_a_longer_draw_starts_with_the_shorter():
+    short = draw_labels(30, 7, 5, np.random.default_rng(3))
+    long = draw_labels(30, 7, 50, np.random.default_rng(3))
+    assert (long.sum(axis=1) == 7).all()
+    np.testing.assert_array_equal(long[:5], short)
