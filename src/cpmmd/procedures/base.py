@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cpmmd.inputs import Samples
+from cpmmd.permutation.dense import PermutationNull
 from cpmmd.results import TestResult
 
 
@@ -28,3 +30,28 @@ class Procedure(ABC):
     @abstractmethod
     def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Run the test."""
+
+
+def conclude(
+    samples: Samples,
+    options: RunOptions,
+    null: PermutationNull,
+    *,
+    tested_sizes: tuple[int, int],
+    notes: tuple[str, ...] = (),
+    **more: Any,
+) -> TestResult:
+    """Give the result of a permutation test on these samples."""
+    return TestResult(
+        method=options.method,
+        statistic=null.statistic,
+        pvalue=null.pvalue,
+        alpha=options.alpha,
+        null_distribution=null.null,
+        exhaustive=null.exhaustive,
+        sizes=(samples.m, samples.n),
+        tested_sizes=tested_sizes,
+        width=len(samples.columns),
+        notes=(*samples.notes, *notes),
+        **more,
+    )

@@ -12,7 +12,7 @@ from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import base_kernel
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.permutation.dense import permutation_test
-from cpmmd.procedures.base import Procedure, RunOptions
+from cpmmd.procedures.base import Procedure, RunOptions, conclude
 from cpmmd.results import TestResult
 from cpmmd.samples import Array
 from cpmmd.selection.scalar import median_distance
@@ -61,20 +61,8 @@ class MedianTest(Procedure):
         null = permutation_test(
             kernel.gram(pool), m, n_permutations=options.n_permutations, rng=permutation_stream, overwrite=True
         )
-        return TestResult(
-            method=options.method,
-            statistic=null.statistic,
-            pvalue=null.pvalue,
-            alpha=options.alpha,
-            null_distribution=null.null,
-            exhaustive=null.exhaustive,
-            sizes=(samples.m, samples.n),
-            tested_sizes=(m, len(pool) - m),
-            width=len(samples.columns),
-            kernel=kernel,
-            preparation=preparation,
-            notes=samples.notes,
-        )
+        sizes = (m, len(pool) - m)
+        return conclude(samples, options, null, tested_sizes=sizes, kernel=kernel, preparation=preparation)
 
 
 def median_kernel(rows: Array, base: str) -> ScaledKernel:

@@ -14,7 +14,7 @@ from cpmmd.errors import InputError
 from cpmmd.inputs import Preparation, Samples
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.permutation.dense import PermutationNull, permutation_test
-from cpmmd.procedures.base import Procedure, RunOptions
+from cpmmd.procedures.base import Procedure, RunOptions, conclude
 from cpmmd.results import Calibration, Certificate, Selection, TestResult
 from cpmmd.samples import TwoSample
 from cpmmd.selection import Selector, selector_for
@@ -78,22 +78,17 @@ class SplitTest(Procedure):
             rng=permutation_stream,
             overwrite=True,
         )
-        return TestResult(
-            method=options.method,
-            statistic=null.statistic,
-            pvalue=null.pvalue,
-            alpha=options.alpha,
-            null_distribution=null.null,
-            exhaustive=null.exhaustive,
-            sizes=(samples.m, samples.n),
+        return conclude(
+            samples,
+            options,
+            null,
             tested_sizes=(test.m, test.n),
-            width=len(samples.columns),
             kernel=selection.kernel,
             selection=selection,
             calibration=calibration,
             certificate=self._certificate(selection, criterion, train, test, null, options),
             preparation=preparation,
-            notes=(*samples.notes, *selection.notes),
+            notes=selection.notes,
             details=_details(split),
         )
 
