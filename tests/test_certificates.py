@@ -37,6 +37,7 @@ def test_a_large_sample_is_certified_and_says_so():
     assert certificate.calibrated.lower_bound == pytest.approx(0.5 - gap)
     assert certificate.worst_case.constant == pytest.approx(2 * 12 * math.sqrt(2 * math.pi))
     assert certificate.calibrated.power_certified
+    assert certificate.worst_case.power_certified
     assert certificate.guaranteed_power == pytest.approx(1 - 0.1 - 0.001)
     assert "power of at least 0.90" in certificate.statement
 

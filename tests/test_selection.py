@@ -47,7 +47,7 @@ def test_the_path_is_sorted_and_holds_the_maximum():
     path = selection.path
     assert (np.diff(path["sigma"]) >= 0).all()
     assert path["criterion"].max() == selection.criterion
-    assert selection.max_lipschitz == pytest.approx(1 / path["sigma"].min())
+    assert selection.max_complexity == pytest.approx(train.data_norm / path["sigma"].min())
 
 
 def test_the_range_is_set_by_the_median_distance_of_the_training_half():
@@ -77,7 +77,9 @@ def test_calibration_takes_the_paper_s_order_statistic(n_cal, alpha, order):
 def test_calibration_equals_its_definition(family):
     x, y = kurtosis(np.random.default_rng(2), 30, 5, d=3)
     train = TwoSample(np.vstack([x, y[:22]]), 30)
-    calibration = calibrate(ScalarSelector(family), train, n_calibration=6, alpha=0.3, rng=np.random.default_rng(7))
+    calibration = calibrate(
+        ScalarSelector(family), train, ComplexityPenalized(n_calibration=6), alpha=0.3, rng=np.random.default_rng(7)
+    )
     labels = draw_labels(train.size, train.m, 6, np.random.default_rng(7).spawn(2)[0])
     ratios = []
     for w in labels:

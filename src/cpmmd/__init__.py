@@ -1,5 +1,8 @@
 """cpmmd: are these two samples from the same distribution?"""
 
+from typing import TYPE_CHECKING, Any
+
+from cpmmd import extras
 from cpmmd.api import methods, two_sample_test
 from cpmmd.criteria import ComplexityPenalized, Plain, Ratio
 from cpmmd.errors import CpmmdError, CpmmdWarning
@@ -8,20 +11,37 @@ from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.procedures.median import MedianTest
 from cpmmd.procedures.split import SplitTest
 from cpmmd.results import TestResult
+from cpmmd.selection.ascent_options import Ascent
+from cpmmd.storage import load_kernel, save_kernel
+
+if TYPE_CHECKING:
+    from cpmmd.kernels.deep import Deep
+    from cpmmd.kernels.mixture import Mixture
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Ascent",
     "Bandwidth",
     "ComplexityPenalized",
     "CpmmdError",
     "CpmmdWarning",
+    "Deep",
     "MedianTest",
+    "Mixture",
     "Plain",
     "Polynomial",
     "Ratio",
     "SplitTest",
     "TestResult",
+    "load_kernel",
     "methods",
+    "save_kernel",
     "two_sample_test",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in extras.LAZY:
+        return extras.load(name)
+    raise AttributeError(f"module 'cpmmd' has no attribute {name!r}")

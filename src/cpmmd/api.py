@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd import validation
-from cpmmd.criteria import ComplexityPenalized, Plain
+from cpmmd.criteria import ComplexityPenalized, Criterion, Plain, Ratio
 from cpmmd.errors import InputError, unknown_name
 from cpmmd.inputs import read_samples
 from cpmmd.kernels.bandwidth import Bandwidth
@@ -18,7 +18,14 @@ from cpmmd.parallel import threads
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.procedures.median import MedianTest
 from cpmmd.procedures.split import SplitTest
+from cpmmd.progress import Progress, reporting_to
 from cpmmd.results import TestResult
+
+
+def _deep(family: str, criterion: Criterion) -> Procedure:
+    from cpmmd import extras
+
+    return SplitTest(extras.load(family)(), criterion)
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,12 @@ METHODS: dict[str, Method] = {
         lambda: SplitTest(Polynomial(degree=4), Plain()),
         "largest MMD over a degree-4 lift, no penalty, split in halves",
     ),
+    "cp-deep": Method(lambda: _deep("Deep", ComplexityPenalized()), "CP-MMD over the weights of a network, split in halves"),
+    "cp-mixture": Method(lambda: _deep("Mixture", ComplexityPenalized()), "CP-MMD heuristic on Liu's mixture, split in halves"),
+    "liu": Method(lambda: _deep("Deep", Ratio()), "ratio criterion over the weights of a network, split in halves"),
+    "liu-mixture": Method(lambda: _deep("Mixture", Ratio()), "ratio criterion on Liu's mixture (published), split in halves"),
+    "plain-deep": Method(lambda: _deep("Deep", Plain()), "largest MMD over a network's weights, no penalty, split in halves"),
+    "plain-mixture": Method(lambda: _deep("Mixture", Plain()), "largest MMD on Liu's mixture, no penalty, split in halves"),
     "median": Method(MedianTest, "Gaussian kernel at the median distance of the pool, no split"),
 }
 DEFAULT_METHOD = "cp-linear"
@@ -84,6 +97,7 @@ def two_sample_test(
     n_jobs: int | None = None,
     scale: str | None = None,
     missing: str = "error",
+    progress: Progress | None = None,
 ) -> TestResult:
     """Test whether two samples come from the same distribution.
 
@@ -106,6 +120,8 @@ def two_sample_test(
         ``"standard"`` standardises columns first, by the rows that the method may look at; None is the method's own.
     missing
         ``"error"``, ``"drop"`` rows with missing values, or ``"impute"`` medians and mark where.
+    progress
+        Called as ``progress(stage, done, total)`` by methods that take their time.
 
     Returns
     -------
@@ -131,7 +147,7 @@ def two_sample_test(
     samples = read_samples(x, y, missing=missing)
     if n_jobs is not None:
         n_jobs = validation.whole("n_jobs", n_jobs, at_least=1)
-    with threads(n_jobs):
+    with threads(n_jobs), reporting_to(progress):
         result = procedure.run(samples, options, generator)
     return replace(result, seed=seed)
 

@@ -22,6 +22,7 @@ class Criterion(ABC):
     """Maps (MMD2, variance, complexity) of a kernel to the value that selection maximises."""
 
     needs_variance: bool = False
+    needs_complexity: bool = False
     needs_calibration: bool = False
 
     @abstractmethod
@@ -62,11 +63,17 @@ class ComplexityPenalized(Criterion):
         Number of null permutations of the training half.
     calibration_alpha
         1 - the quantile of the null ratios; None takes the level of the test.
+    calibration
+        ``"plain"`` maximises the MMD under the null, as the paper does; ``"self-consistent"`` maximises J_CP itself and repeats
+        until C1 settles (several times the cost).
     """
 
     c1: float | None = None
     n_calibration: int = 10
     calibration_alpha: float | None = None
+    calibration: str = "plain"
+
+    needs_complexity = True
 
     def __post_init__(self) -> None:
         if self.c1 is not None:
@@ -74,6 +81,7 @@ class ComplexityPenalized(Criterion):
         validation.whole("n_calibration", self.n_calibration, at_least=1)
         if self.calibration_alpha is not None:
             validation.open_unit("calibration_alpha", self.calibration_alpha)
+        validation.one_of("calibration", self.calibration, ("plain", "self-consistent"))
 
     @property
     def needs_calibration(self) -> bool:  # type: ignore[override]

@@ -26,6 +26,10 @@ class CpmmdWarning(UserWarning):
     """Base of every warning this package issues."""
 
 
+class DegenerateKernelWarning(CpmmdWarning):
+    """A selected kernel sees all rows as equal, or each as unlike any other."""
+
+
 def unknown_name(what: str, got: object, known: Iterable[str]) -> UnknownNameError:
     """Error for a misspelt name, with its nearest match."""
     names = sorted(known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,8 +44,10 @@ class Selection:
         Their values at the selected kernel; ``variance`` is None where the criterion does not need it.
     path
         Columns over the evaluated kernels, for plotting: ``sigma`` (or ``step``), ``criterion``, ``mmd2``, ``complexity``, ...
-    max_lipschitz
-        L*, the largest L(h) on the path.
+    max_complexity
+        L* |D|_F / N, the largest complexity on the path.
+    collapse
+        Whether the ratio criterion's variance collapsed; None for other criteria and searches without training.
     """
 
     kernel: SelectedKernel
@@ -53,8 +56,9 @@ class Selection:
     variance: float | None
     complexity: float
     path: Mapping[str, Array]
-    max_lipschitz: float
+    max_complexity: float
     notes: tuple[str, ...] = ()
+    collapse: Collapse | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -64,9 +68,46 @@ class Selection:
             "mmd2": self.mmd2,
             "variance": self.variance,
             "complexity": self.complexity,
-            "max_lipschitz": self.max_lipschitz,
+            "max_complexity": self.max_complexity,
+            "collapse": None if self.collapse is None else self.collapse.to_dict(),
             "path": {name: values.tolist() for name, values in self.path.items()},
         }
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """Variance collapse of the ratio criterion at the end of training (App. variance collapse).
+
+    The three flags are MMD2 < 0.01, tau < 0.001 and sqrt(n) MMD2 / tau > 10: a large ratio at a kernel without signal.
+    """
+
+    mmd2: float
+    variance: float
+    size: float
+
+    @property
+    def tau(self) -> float:
+        """Estimated standard deviation of sqrt(n) MMD2."""
+        return math.sqrt(max(self.variance, 0.0))
+
+    @property
+    def ratio(self) -> float:
+        """J = sqrt(n) MMD2 / tau."""
+        return math.sqrt(self.size) * self.mmd2 / max(self.tau, 1e-12)
+
+    @property
+    def flagged(self) -> bool:
+        """Whether all three flags are up."""
+        return bool(self.mmd2 < 0.01 and self.tau < 0.001 and self.ratio > 10)
+
+    @property
+    def note(self) -> str:
+        """The finding in a sentence."""
+        return f"variance collapse: ratio {self.ratio:.0f} at MMD^2 {self.mmd2:.2g}, tau {self.tau:.2g}; no signal left"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {"mmd2": float(self.mmd2), "tau": self.tau, "ratio": self.ratio, "collapsed": self.flagged}
 
 
 @dataclass(frozen=True)
@@ -111,25 +152,23 @@ class Certificate:
 
     @property
     def vacuous(self) -> bool:
-        """True when no reading bounds the population MMD away from zero."""
-        return all(r is None or r.lower_bound <= 0 for r in (self.worst_case, self.calibrated))
+        """True when the theorem does not bound the population MMD away from zero."""
+        return self.worst_case.lower_bound <= 0
 
     @property
     def statement(self) -> str:
         """The certificate in a sentence."""
-        best = self.calibrated or self.worst_case
-        kind = "calibrated" if self.calibrated else "worst-case"
+        rough = ""
+        if self.calibrated is not None:
+            rough = f"; with the calibrated constant, no theorem, {self.calibrated.lower_bound:.3g}"
         if self.vacuous:
-            return (
-                f"vacuous: the {kind} lower bound on MMD^2 is {best.lower_bound:.3g}, not above 0 (the concentration term "
-                f"alone is {self.concentration:.3g} at this sample size)"
-            )
+            return f"vacuous at this sample size: MMD^2 >= {self.worst_case.lower_bound:.3g}{rough}"
         power = (
             f"power of at least {self.guaranteed_power:.2f} is guaranteed"
-            if best.power_certified
+            if self.worst_case.power_certified
             else f"no power is guaranteed (that takes {self.threshold:.3g})"
         )
-        return f"MMD^2 >= {best.lower_bound:.3g} with probability {1 - self.delta:.2f} ({kind} constant); {power}"
+        return f"MMD^2 >= {self.worst_case.lower_bound:.3g} with probability {1 - self.delta:.2f}; {power}{rough}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""

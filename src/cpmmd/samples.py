@@ -14,10 +14,14 @@ Rows = npt.NDArray[np.intp]  # row numbers of a pool
 
 @dataclass(frozen=True, eq=False)
 class TwoSample:
-    """Pooled rows, the first ``m`` of which are the sample X and the rest the sample Y."""
+    """Pooled rows, the first ``m`` of which are the sample X and the rest the sample Y.
+
+    ``row_shape`` is the shape of a row before it was flattened, where that is more than a number of columns.
+    """
 
     pool: Array
     m: int
+    row_shape: tuple[int, ...] | None = None
 
     @property
     def n(self) -> int:

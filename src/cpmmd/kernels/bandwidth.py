@@ -38,6 +38,6 @@ class Bandwidth(ScaleFamily):
         """Give 1: the lift is the identity."""
         return 1.0
 
-    def proxy_constant(self, width: int) -> float:
+    def proxy_constant(self, width: int, size: int) -> float:  # noqa: ARG002
         """c_H = d_out (proof of the proxy bound, linear regime)."""
         return float(width)

@@ -55,6 +55,6 @@ class Polynomial(ScaleFamily):
         radius = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)))
         return float(np.sqrt(sum((k * radius ** (k - 1)) ** 2 for k in range(1, self.degree + 1))))
 
-    def proxy_constant(self, width: int) -> float:  # noqa: ARG002 - the same for every width
+    def proxy_constant(self, width: int, size: int) -> float:  # noqa: ARG002 - the same for every width
         """c_H = 1 (proof of the proxy bound, polynomial regime)."""
         return 1.0

@@ -34,8 +34,8 @@ class ScaleFamily(ABC):
         """Bound the Lipschitz constant of psi on the ball that holds ``rows``."""
 
     @abstractmethod
-    def proxy_constant(self, width: int) -> float:
-        """c_H of the proxy bound for inputs of ``width`` columns."""
+    def proxy_constant(self, width: int, size: int) -> float:
+        """c_H of the proxy bound for ``size`` inputs of ``width`` columns."""
 
     def exponents(self, rows: Array, others: Array | None = None) -> Array:
         """Give the base kernel's exponents at sigma = 1 for all pairs."""
@@ -108,7 +108,14 @@ class ScaledKernel:
 
     def to_dict(self) -> dict[str, object]:
         """Describe the kernel in plain JSON types."""
-        return {"family": repr(self.family), "sigma": self.sigma, "lipschitz": self.lipschitz}
+        return {
+            "type": "scaled",
+            "family": type(self.family).__name__,
+            "options": dict(vars(self.family)),
+            "sigma": self.sigma,
+            "lift_lipschitz": self.lift_lipschitz,
+            "lipschitz": self.lipschitz,
+        }
 
     def __str__(self) -> str:
         return f"{self.family} at sigma = {self.sigma:.4g}"

@@ -18,6 +18,7 @@ from cpmmd.procedures.base import Procedure, RunOptions, conclude
 from cpmmd.results import Calibration, Certificate, Selection, TestResult
 from cpmmd.samples import TwoSample
 from cpmmd.selection import Selector, selector_for
+from cpmmd.selection.ascent_options import Ascent
 from cpmmd.splitting import Split, stratified_split
 
 
@@ -35,6 +36,8 @@ class SplitTest(Procedure):
         Share of each sample that chooses the kernel.
     scale
         None takes numbers as they come (the paper's); ``"standard"`` standardises by training statistics.
+    ascent
+        How trained kernels are trained; for :class:`~cpmmd.kernels.deep.Deep` and mixtures only.
     delta
         Confidence parameter of the certificate.
 
@@ -48,6 +51,7 @@ class SplitTest(Procedure):
     criterion: Criterion = field(default_factory=ComplexityPenalized)
     train_fraction: float = 0.5
     scale: str | None = None
+    ascent: Ascent | None = None
     delta: float = 0.05
 
     def __post_init__(self) -> None:
@@ -59,15 +63,15 @@ class SplitTest(Procedure):
             raise InputError(
                 f"The 'criterion' parameter must be ComplexityPenalized(), Ratio() or Plain(). Got {self.criterion!r} instead."
             )
-        selector_for(self.kernel)
+        selector_for(self.kernel, self.ascent)
 
     def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Split, calibrate, select, test."""
         split_stream, calibration_stream, selection_stream, permutation_stream = rng.spawn(4)
         split = stratified_split(samples.m, samples.n, self.train_fraction, split_stream)
         preparation = Preparation.fit(samples, split.train, scale=self.scale)
-        train = TwoSample(preparation.transform(samples, split.train), split.m_train)
-        selector = selector_for(self.kernel)
+        train = TwoSample(preparation.transform(samples, split.train), split.m_train, samples.row_shape)
+        selector = selector_for(self.kernel, self.ascent)
         criterion, calibration = self._calibrated(selector, train, options.alpha, calibration_stream)
         selection = selector.select(train, criterion, selection_stream)
         test = TwoSample(preparation.transform(samples, split.test), split.m_test)
@@ -88,7 +92,7 @@ class SplitTest(Procedure):
             calibration=calibration,
             certificate=self._certificate(selection, criterion, train, test, null, options),
             preparation=preparation,
-            notes=selection.notes,
+            notes=(*selection.notes, *((calibration.note,) if calibration is not None and calibration.note else ())),
             details=_details(split),
         )
 
@@ -99,7 +103,7 @@ class SplitTest(Procedure):
         if not (isinstance(criterion, ComplexityPenalized) and criterion.needs_calibration):
             return criterion, None
         level = criterion.calibration_alpha or alpha
-        calibration = calibrate(selector, train, n_calibration=criterion.n_calibration, alpha=level, rng=rng)
+        calibration = calibrate(selector, train, criterion, alpha=level, rng=rng)
         return criterion.calibrated(calibration.c1), calibration
 
     def _certificate(
@@ -110,12 +114,14 @@ class SplitTest(Procedure):
         test: TwoSample,
         null: PermutationNull,
         options: RunOptions,
-    ) -> Certificate:
+    ) -> Certificate | None:
+        if not hasattr(self.kernel, "proxy_constant"):  # outside the theorem, as Liu's mixture is
+            return None
         kernel = selection.kernel
         return certify(
             mmd2=selection.mmd2,
-            max_complexity=selection.max_lipschitz * train.data_norm,
-            proxy_constant=self.kernel.proxy_constant(train.pool.shape[1]),  # type: ignore[attr-defined]
+            max_complexity=selection.max_complexity,
+            proxy_constant=self.kernel.proxy_constant(train.pool.shape[1], train.size),
             calibrated_c1=criterion.c1 if isinstance(criterion, ComplexityPenalized) else None,
             bound=kernel.bound,
             lipschitz=kernel.base_lipschitz,

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from cpmmd import mmd
-from cpmmd.criteria import Criterion, Plain
+from cpmmd.criteria import Criterion
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily
 from cpmmd.results import Selection
 from cpmmd.samples import Array, Labels, TwoSample
@@ -80,6 +80,7 @@ class ScalarSelector:
     """Selects the bandwidth of a :class:`~cpmmd.kernels.scaled.ScaleFamily`."""
 
     family: ScaleFamily
+    calibration_note: str = ""
 
     def select(self, train: TwoSample, criterion: Criterion, rng: np.random.Generator) -> Selection:  # noqa: ARG002
         """Give the bandwidth that maximises ``criterion`` on the training half."""
@@ -89,14 +90,20 @@ class ScalarSelector:
         path = climb(scanned, lambda sigma: landscape.evaluate(sigma, labels, criterion))
         return _selection(self.family, landscape.lift_lipschitz, path)
 
-    def plain_maxima(self, train: TwoSample, labels: Labels, rng: np.random.Generator) -> tuple[Array, Array]:  # noqa: ARG002
-        """Give (MMD2, complexity) at the plain maximiser of each relabeling (rows of ``labels``)."""
-        landscape, plain = _Landscape(self.family, train), Plain()
+    def maxima(
+        self,
+        train: TwoSample,
+        labels: Labels,
+        criterion: Criterion,
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> tuple[Array, Array]:
+        """Give (MMD2, complexity) at the maximiser of each relabeling (rows of ``labels``)."""
+        landscape = _Landscape(self.family, train)
         scan = np.array([landscape.mmd2(sigma, labels) for sigma in landscape.scan])
         best = []
         for row, scanned in zip(labels, scan.T, strict=True):
-            points = [landscape.judge(s, v, row, plain) for s, v in zip(landscape.scan, scanned, strict=True)]
-            path = climb(points, lambda sigma, row=row: landscape.evaluate(sigma, row, plain))  # type: ignore[misc]
+            points = [landscape.judge(s, v, row, criterion) for s, v in zip(landscape.scan, scanned, strict=True)]
+            path = climb(points, lambda sigma, row=row: landscape.evaluate(sigma, row, criterion))  # type: ignore[misc]
             best.append(max(path, key=lambda point: point.criterion))
         return np.array([b.mmd2 for b in best]), np.array([b.complexity for b in best])
 
@@ -148,5 +155,5 @@ def _selection(family: ScaleFamily, lift_lipschitz: float, path: list[Evaluation
         variance=best.variance,
         complexity=best.complexity,
         path={name: np.array([getattr(point, name) for point in path]) for name in names},
-        max_lipschitz=lift_lipschitz / min(point.sigma for point in path),
+        max_complexity=max(point.complexity for point in path),
     )

@@ -1,0 +1,61 @@
+"""Gaussian Gram matrices of stacked features, with a backward pass of one product."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+
+from cpmmd.kernels.base import SelectedKernel
+from cpmmd.kernels.deep.networks import Parameters
+
+
+class GaussianGram(torch.autograd.Function):
+    """exp(-|f_i - f_j|^2 / 2) of (E, n, k) features.
+
+    With G = (dJ/dK) * K, dJ/df_i = sum_j (G_ij + G_ji)(f_j - f_i): two thin products instead of what automatic
+    differentiation would keep and multiply.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, features: torch.Tensor) -> torch.Tensor:
+        """Give the (E, n, n) kernel matrices."""
+        half = 0.5 * (features * features).sum(dim=-1)
+        K = torch.bmm(features, features.mT)
+        K.sub_(half.unsqueeze(1)).sub_(half.unsqueeze(2)).clamp_(max=0.0).exp_()
+        ctx.save_for_backward(features, K)
+        return K
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        """Give dJ/d(features)."""
+        features, K = ctx.saved_tensors
+        G = grad * K
+        sums = (G.sum(dim=2) + G.sum(dim=1)).unsqueeze(-1)
+        gradient: torch.Tensor = torch.baddbmm(torch.bmm(G.mT, features), G, features).sub_(sums * features)
+        return gradient
+
+
+def gaussian_gram(features: torch.Tensor) -> torch.Tensor:
+    """Give exp(-|f_i - f_j|^2 / 2) of stacked features, differentiable."""
+    K: torch.Tensor = GaussianGram.apply(features)  # type: ignore[no-untyped-call]
+    return K
+
+
+class Trainable(Protocol):
+    """A kernel class on one training half, in the form that gradient ascent needs."""
+
+    def initialise(self, seeds: list[int]) -> Parameters:
+        """Give starting parameters of one member for each seed."""
+
+    def inputs(self) -> torch.Tensor:
+        """Give the rows as the network sees them."""
+
+    def gram(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
+        """Give the (E, n, n) kernel matrices of rows."""
+
+    def lipschitz(self, parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give L(h) and the spectral product of each member, on the mapped inputs."""
+
+    def freeze(self, parameters: Parameters, spectral_product: float) -> SelectedKernel:
+        """Give the kernel of one member (parameters without the first dimension)."""

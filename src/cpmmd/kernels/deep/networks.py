@@ -1,0 +1,246 @@
+"""Stacks of networks: E members of one architecture, evaluated together, with the Lipschitz bound of each.
+
+One member is the deployed network; n_cal members are a calibration, trained in one run.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from cpmmd.errors import InputError, unknown_name
+from cpmmd.kernels.deep.spectral import SpectralNorms
+
+Parameters = dict[str, torch.Tensor]
+
+ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # all 1-Lipschitz
+    "leaky-relu": lambda x: nn.functional.leaky_relu(x, inplace=True),
+    "relu": torch.relu_,
+    "tanh": torch.tanh,
+    "softplus": nn.functional.softplus,
+    "elu": nn.functional.elu,
+}
+
+
+class Network(ABC):
+    """An architecture whose members are stacked along a first dimension E of every parameter."""
+
+    @abstractmethod
+    def initialise(self, seeds: list[int], dtype: torch.dtype, device: str) -> Parameters:
+        """Give the parameters of one member for each seed; a member depends on its own seed only."""
+
+    @abstractmethod
+    def features(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
+        """Give the (E, n, k) features of n rows."""
+
+    @abstractmethod
+    def lipschitz(self) -> Callable[[Parameters], torch.Tensor]:
+        """Give a function from parameters to the (E,) Lipschitz bounds, for parameters that change slowly."""
+
+
+def _normal(variance: float, shape: tuple[int, int], generator: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
+    return math.sqrt(variance) * torch.randn(shape, generator=generator, dtype=dtype)
+
+
+def _uniform(bound: float, shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
+    return bound * (2 * torch.rand(shape, generator=generator, dtype=dtype) - 1)
+
+
+def _init_kaiming(shape: tuple[int, int], bias: bool, g: torch.Generator, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    return _normal(2 / shape[0], shape, g, dtype), torch.zeros(shape[1] if bias else 0, dtype=dtype)
+
+
+def _init_xavier(shape: tuple[int, int], bias: bool, g: torch.Generator, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    return _normal(2 / sum(shape), shape, g, dtype), torch.zeros(shape[1] if bias else 0, dtype=dtype)
+
+
+def _init_torch(shape: tuple[int, int], bias: bool, g: torch.Generator, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    bound = 1 / math.sqrt(shape[0])  # uniform of variance 1/(3 fan_in), as torch.nn.Linear
+    return _uniform(bound, shape, g, dtype), _uniform(bound, (shape[1] if bias else 0,), g, dtype)
+
+
+INITS = {"kaiming": _init_kaiming, "torch": _init_torch, "xavier": _init_xavier}
+
+
+def check_names(activation: str, init: str) -> None:
+    """Refuse unknown activation and initialisation names."""
+    if activation not in ACTIVATIONS:
+        raise unknown_name("activation", activation, ACTIVATIONS)
+    if init not in INITS:
+        raise unknown_name("init", init, INITS)
+
+
+@dataclass(frozen=True)
+class Mlp(Network):
+    """sizes[0] -> ... -> sizes[-1], an activation between layers."""
+
+    sizes: tuple[int, ...]
+    activation: str
+    init: str
+    bias: bool
+
+    def initialise(self, seeds: list[int], dtype: torch.dtype, device: str) -> Parameters:
+        """Draw the members one after the other, each from its own seed."""
+        members = [self._member(torch.Generator().manual_seed(seed), dtype) for seed in seeds]
+        return {name: torch.stack([member[name] for member in members]).to(device) for name in members[0]}
+
+    def _member(self, generator: torch.Generator, dtype: torch.dtype) -> Parameters:
+        drawn = {}
+        for layer, shape in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
+            weight, bias = INITS[self.init](shape, self.bias, generator, dtype)
+            drawn[f"weight{layer}"] = weight
+            if self.bias:
+                drawn[f"bias{layer}"] = bias
+        return drawn
+
+    def features(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
+        """One batched product a layer."""
+        act = ACTIVATIONS[self.activation]
+        hidden = rows.expand(parameters["weight0"].shape[0], *rows.shape)
+        last = len(self.sizes) - 2
+        for layer in range(last + 1):
+            weight = parameters[f"weight{layer}"]
+            if self.bias:
+                hidden = torch.baddbmm(parameters[f"bias{layer}"].unsqueeze(1), hidden, weight)
+            else:
+                hidden = torch.bmm(hidden, weight)
+            if layer < last:
+                hidden = act(hidden)
+        return hidden
+
+    def lipschitz(self) -> Callable[[Parameters], torch.Tensor]:
+        """The product of the layers' spectral norms (Bartlett et al. 2017)."""
+        norms = [SpectralNorms() for _ in self.sizes[1:]]
+        return lambda parameters: torch.stack([n(parameters[f"weight{i}"]) for i, n in enumerate(norms)]).prod(dim=0)
+
+
+class ModuleNetwork(Network):
+    """Any torch module from rows to features; every member starts from the module's own weights."""
+
+    def __init__(
+        self, module: nn.Module, lipschitz: Callable[[Parameters], torch.Tensor] | None, row_shape: tuple[int, ...]
+    ) -> None:
+        self.module = module.eval()
+        self.row_shape = row_shape
+        self.trained = {name: p.detach() for name, p in module.named_parameters() if p.requires_grad}
+        self.fixed = {name: p.detach() for name, p in module.named_parameters() if not p.requires_grad}
+        self.fixed |= {name: b.detach() for name, b in module.named_buffers()}
+        self.given_lipschitz = lipschitz
+        if not self.trained:
+            raise InputError("The module has no parameter with requires_grad=True: there is nothing to train. Unfreeze a layer.")
+        if lipschitz is None:
+            self.steps = lipschitz_steps(module)
+
+    def initialise(self, seeds: list[int], dtype: torch.dtype, device: str) -> Parameters:
+        """Stack copies of the module's weights."""
+        self.fixed = {n: b.to(device, dtype if b.is_floating_point() else b.dtype) for n, b in self.fixed.items()}
+        return {name: p.to(device, dtype).expand(len(seeds), *p.shape).clone() for name, p in self.trained.items()}
+
+    def features(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
+        """Run all members at once (torch.func.vmap over stacked parameters)."""
+        shaped = rows.reshape(len(rows), *self.row_shape)
+
+        def one(member: Parameters) -> torch.Tensor:
+            out: torch.Tensor = torch.func.functional_call(self.module, {**member, **self.fixed}, (shaped,))
+            return out
+
+        try:
+            out = torch.func.vmap(one, randomness="different")(parameters)
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            raise InputError(
+                f"The module could not take rows of shape {self.row_shape}: {str(error).splitlines()[0]} "
+                "Give the samples as arrays of shape (rows, *what the module expects of one row)."
+            ) from error
+        if not isinstance(out, torch.Tensor) or out.ndim < 3 or out.shape[1] != len(rows):
+            got = tuple(out.shape[1:]) if isinstance(out, torch.Tensor) else type(out).__name__
+            raise InputError(f"The module must give one feature vector a row, shape ({len(rows)}, k). Got {got} instead.")
+        return out.reshape(out.shape[0], len(rows), -1)
+
+    def lipschitz(self) -> Callable[[Parameters], torch.Tensor]:
+        """The user's bound, or the product over the known layers."""
+        if self.given_lipschitz is not None:
+            return torch.func.vmap(self.given_lipschitz)
+        norms = [SpectralNorms() for _ in self.steps]
+
+        def bound(parameters: Parameters) -> torch.Tensor:
+            members = next(iter(parameters.values())).shape[0]
+            product = torch.ones(members, dtype=next(iter(parameters.values())).dtype)
+            for step, norm in zip(self.steps, norms, strict=True):
+                product = product * step.bound(parameters, self.fixed, norm)
+            return product
+
+        return bound
+
+
+@dataclass(frozen=True)
+class LipschitzStep:
+    """One layer's factor: a constant, times the spectral norm of a weight seen as a matrix, times a diagonal's largest entry."""
+
+    constant: float
+    weight: str | None = None
+    diagonal: tuple[str, str, float] | None = None  # batch norm: weight, running variance, eps
+
+    def bound(self, parameters: Parameters, fixed: Parameters, norm: SpectralNorms) -> torch.Tensor | float:
+        """Give the layer's Lipschitz bound of each member."""
+        if self.weight is not None:
+            if self.weight in parameters:
+                stacked = parameters[self.weight]
+                return self.constant * norm(stacked.reshape(stacked.shape[0], stacked.shape[1], -1))
+            return self.constant * float(torch.linalg.matrix_norm(fixed[self.weight].flatten(1), 2))
+        if self.diagonal is not None:
+            name, variance, eps = self.diagonal
+            scale = (fixed[variance] + eps).rsqrt()
+            weight = parameters[name] if name in parameters else fixed[name].unsqueeze(0)
+            return self.constant * (weight.abs() * scale).amax(dim=1)
+        return self.constant
+
+
+ONE_LIPSCHITZ = (
+    nn.ReLU, nn.Tanh, nn.Identity, nn.Flatten, nn.Unflatten, nn.Dropout, nn.Dropout2d, nn.Softplus, nn.Hardtanh, nn.ReLU6,
+    nn.LogSigmoid, nn.Softsign, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.AdaptiveAvgPool1d, nn.AdaptiveMaxPool1d,
+)  # fmt: skip
+CONSTANTS: dict[type[nn.Module], float] = {nn.Sigmoid: 0.25, nn.GELU: 1.13, nn.SiLU: 1.1}  # largest slopes, rounded up
+
+
+def lipschitz_steps(module: nn.Module, prefix: str = "") -> list[LipschitzStep]:
+    """List the Lipschitz factors of a chain of known layers; anything else is refused by name."""
+    if isinstance(module, nn.Sequential):
+        return [step for name, child in module.named_children() for step in lipschitz_steps(child, f"{prefix}{name}.")]
+    return [_layer_step(module, prefix)]
+
+
+def _layer_step(layer: nn.Module, prefix: str) -> LipschitzStep:
+    if isinstance(layer, nn.Linear):
+        return LipschitzStep(1.0, weight=f"{prefix}weight")
+    if isinstance(layer, (nn.Conv1d, nn.Conv2d)) and layer.padding_mode == "zeros":
+        # A pixel is in at most ceil(k/s) patches a direction; each patch meets the reshaped weight matrix once.
+        overlaps = math.prod(math.ceil(k / s) for k, s in zip(layer.kernel_size, layer.stride, strict=True))
+        return LipschitzStep(math.sqrt(overlaps), weight=f"{prefix}weight")
+    if isinstance(layer, (nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d)):
+        sides = zip(_pair(layer.kernel_size), _pair(layer.stride or layer.kernel_size), strict=True)
+        return LipschitzStep(math.sqrt(math.prod(math.ceil(k / s) for k, s in sides)))
+    if isinstance(layer, (nn.BatchNorm1d, nn.BatchNorm2d)) and layer.affine and layer.track_running_stats:
+        return LipschitzStep(1.0, diagonal=(f"{prefix}weight", f"{prefix}running_var", layer.eps))
+    if isinstance(layer, nn.LeakyReLU):
+        return LipschitzStep(max(1.0, abs(layer.negative_slope)))
+    if isinstance(layer, nn.ELU):
+        return LipschitzStep(max(1.0, layer.alpha))
+    if isinstance(layer, ONE_LIPSCHITZ):
+        return LipschitzStep(1.0)
+    for kind, constant in CONSTANTS.items():
+        if isinstance(layer, kind):
+            return LipschitzStep(constant)
+    raise InputError(
+        f"No Lipschitz bound is known for the layer {type(layer).__name__} ({prefix.rstrip('.') or 'the module itself'}). Use a "
+        "torch.nn.Sequential of linear, convolution, pooling and activation layers, or pass lipschitz=: a function from the dict "
+        "of the module's trained parameters to a scalar tensor that bounds its Lipschitz constant."
+    )
+
+
+def _pair(value: int | tuple[int, ...]) -> tuple[int, ...]:
+    return value if isinstance(value, tuple) else (value,)
