@@ -105,6 +105,18 @@ NULLS = {
 }
 
 
+def light(method: str) -> Any:
+    """A method that trains, as a small network trained for a few steps; any other as it is."""
+    if not method.endswith(("-deep", "-mixture")) and method != "liu":
+        return method
+    from cpmmd import Ascent, ComplexityPenalized, Deep, Mixture, Plain, Ratio, SplitTest
+
+    criteria = {"cp": ComplexityPenalized(n_calibration=3), "liu": Ratio(), "plain": Plain()}
+    network = Deep(width=8, out=3)
+    kernel = Mixture(network) if method.endswith("mixture") else network
+    return SplitTest(kernel, criteria[method.split("-")[0]], ascent=Ascent(steps=4, learning_rate=0.05))
+
+
 def null_pvalues(method: Any, null: Callable, repetitions: int, *, seed: int, n_permutations: int = 99, **options) -> np.ndarray:
     """p-values of a method over seeded repetitions of a null."""
     from cpmmd import two_sample_test

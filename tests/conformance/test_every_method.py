@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from cpmmd import methods, two_sample_test
-from helpers import NULLS, assert_level, null_pvalues
+from helpers import NULLS, assert_level, light, null_pvalues
 
 UNSPLIT = ["median"]
 RNG = np.random.default_rng(42)
@@ -28,7 +28,9 @@ def test_same_seed_same_answer_whatever_the_threads(method):
 @pytest.mark.parametrize("null", NULLS)
 def test_level_holds(method, null):
     # 400 null repetitions; at alpha = .05 the bound is 20 + 3 * 4.36 = 33 rejections.
-    assert_level(null_pvalues(method, NULLS[null], 400, seed=11))
+    if light(method) is not method and null not in ("discrete", "unequal"):
+        pytest.skip("trained methods: the other nulls are in make test-statistical")
+    assert_level(null_pvalues(light(method), NULLS[null], 400, seed=11))
 
 
 DEGENERATE = {
@@ -48,9 +50,10 @@ DEGENERATE = {
 
 @every_method
 @pytest.mark.parametrize("case", DEGENERATE)
+@pytest.mark.filterwarnings("ignore::cpmmd.errors.DegenerateKernelWarning")
 def test_awkward_data_gives_a_valid_result(method, case):
     x, y = DEGENERATE[case]
-    result = two_sample_test(x, y, method=method, rng=0, n_permutations=99)
+    result = two_sample_test(x, y, method=light(method), rng=0, n_permutations=99)
     assert 0 < result.pvalue <= 1
     assert np.isfinite(result.statistic)
     if case == "all identical":

@@ -33,7 +33,7 @@ class AscentSelector:
     def select(self, train: TwoSample, criterion: Criterion, rng: np.random.Generator) -> Selection:
         """Give the trained kernel that maximises ``criterion`` on the training half."""
         problem = self._problem(self.family, train)
-        run = ascend(problem, train.labels[None], criterion, self.options, rng, stage="training")
+        run = ascend(problem, train.labels[None], criterion, self.options, draw_seeds(1, rng), rng, stage="training")
         history = {name: values[:, 0] for name, values in run.history.items()}
         best = {name: float(values[run.best_step[0]]) for name, values in history.items()}
         kernel = problem.freeze({name: p[0] for name, p in run.best.items()}, best["spectral_product"])
@@ -57,7 +57,8 @@ class AscentSelector:
     def maxima(self, train: TwoSample, labels: Labels, criterion: Criterion, rng: np.random.Generator) -> tuple[Array, Array]:
         """Give (MMD2, complexity) at the maximiser of each relabeling, all trained in one batched run."""
         problem = self._problem(self.family.for_calibration()[0], train)
-        run = ascend(problem, labels, criterion, self.options, rng, stage="calibration")
+        seeds = draw_seeds(len(labels), rng)
+        run = ascend(problem, labels, criterion, self.options, seeds, rng, stage="calibration")
         mmd2 = run.history["mmd2"][run.best_step, np.arange(len(labels))]
         with torch.no_grad():
             lipschitz, _ = problem.lipschitz(run.best)
@@ -84,15 +85,26 @@ class Run:
     notes: tuple[str, ...]
 
 
+def draw_seeds(count: int, rng: np.random.Generator) -> list[int]:
+    """Draw the seeds of ``count`` members."""
+    seeds: list[int] = rng.integers(0, 2**31, size=count).tolist()
+    return seeds
+
+
 def ascend(
-    problem: Trainable, labels: Labels, criterion: Criterion, options: Ascent, rng: np.random.Generator, *, stage: str
+    problem: Trainable,
+    labels: Labels,
+    criterion: Criterion,
+    options: Ascent,
+    seeds: list[int],
+    rng: np.random.Generator,
+    *,
+    stage: str,
 ) -> Run:
-    """Maximise ``criterion`` for each row of ``labels``, one member of the stack for each."""
-    seed_stream, batch_stream = rng.spawn(2)
-    seeds = seed_stream.integers(0, 2**31, size=len(labels)).tolist()
+    """Maximise ``criterion`` for each row of ``labels``, one member of the stack, with its own seed, for each."""
     parameters = {name: p.requires_grad_() for name, p in problem.initialise(seeds).items()}
     optimiser = torch.optim.Adam(list(parameters.values()), lr=options.learning_rate, fused=options.device == "cpu")
-    batches = _Batches(problem.inputs(), labels, options.batch_rows, batch_stream)
+    batches = _Batches(problem.inputs(), labels, options.batch_rows, rng)
     keeper = _Keeper(parameters)
     for step in range(options.steps + 1):
         values = _evaluate(problem, parameters, *batches.whole, criterion)
