@@ -9,6 +9,8 @@ from cpmmd.errors import CpmmdError, CpmmdWarning
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.procedures.median import MedianTest
+from cpmmd.procedures.mmdagg import MMDAgg
+from cpmmd.procedures.mmdfuse import MMDFuse
 from cpmmd.procedures.split import SplitTest
 from cpmmd.results import TestResult
 from cpmmd.selection.ascent_options import Ascent
@@ -27,6 +29,8 @@ __all__ = [
     "CpmmdError",
     "CpmmdWarning",
     "Deep",
+    "MMDAgg",
+    "MMDFuse",
     "MedianTest",
     "Mixture",
     "Plain",

@@ -17,6 +17,8 @@ from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.parallel import threads
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.procedures.median import MedianTest
+from cpmmd.procedures.mmdagg import MMDAgg
+from cpmmd.procedures.mmdfuse import MMDFuse
 from cpmmd.procedures.split import SplitTest
 from cpmmd.progress import Progress, reporting_to
 from cpmmd.results import TestResult
@@ -60,6 +62,8 @@ METHODS: dict[str, Method] = {
     "plain-deep": Method(lambda: _deep("Deep", Plain()), "largest MMD over a network's weights, no penalty, split in halves"),
     "plain-mixture": Method(lambda: _deep("Mixture", Plain()), "largest MMD on Liu's mixture, no penalty, split in halves"),
     "median": Method(MedianTest, "Gaussian kernel at the median distance of the pool, no split"),
+    "mmdagg": Method(MMDAgg, "MMDAgg: 20 Laplace and Gaussian kernels, aggregated with corrected levels, no split"),
+    "mmdfuse": Method(MMDFuse, "MMD-FUSE: 20 Laplace and Gaussian kernels, a soft maximum, no split"),
 }
 DEFAULT_METHOD = "cp-linear"
 

@@ -190,7 +190,7 @@ class TestResult:
     pvalue
         Counts the observed labeling: never 0.
     reject
-        Whether ``pvalue <= alpha``.
+        Whether the samples differ at level alpha: ``pvalue <= alpha`` unless the method decides in its own way.
     null_distribution
         The statistic under the relabelings, the observed one not among them.
     exhaustive
@@ -203,6 +203,8 @@ class TestResult:
         What reproduces the result as ``rng=``; None when a Generator was passed in.
     details
         What only this method has to say.
+    decision
+        Set by methods that do not decide by the p-value (MMDAgg).
     """
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
@@ -224,11 +226,12 @@ class TestResult:
     seed: int | None = None
     notes: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    decision: bool | None = None
 
     @property
     def reject(self) -> bool:
         """Whether the samples differ at level alpha."""
-        return bool(self.pvalue <= self.alpha)
+        return bool(self.pvalue <= self.alpha) if self.decision is None else self.decision
 
     @property
     def n_permutations(self) -> int:
@@ -262,7 +265,7 @@ class TestResult:
 
     def __str__(self) -> str:
         verdict = "The samples differ" if self.reject else "No difference found"
-        sign = "<=" if self.reject else ">"
+        sign = "<=" if self.pvalue <= self.alpha else ">"
         (m, n), (mt, nt) = self.sizes, self.tested_sizes
         tested = "" if (m, n) == (mt, nt) else f", {mt} v {nt} of them tested"
         every = "all " if self.exhaustive else ""

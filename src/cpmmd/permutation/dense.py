@@ -62,8 +62,8 @@ def permutation_test(
     constant = mmd.quadratic_constant(m, n)
     exhaustive = math.comb(size, m) <= n_permutations
     draws = all_labels(size, m) if exhaustive else random_labels(size, m, n_permutations, rng, chunk_bytes)
-    null = constant * np.concatenate([quadratic_forms(centred, chunk) for chunk in draws])
-    statistic = float(constant * quadratic_forms(centred, (np.arange(size) < m)[None])[0])
+    null = constant * np.concatenate([quadratic_forms(centred, chunk.astype(np.float64)) for chunk in draws])
+    statistic = float(constant * quadratic_forms(centred, (np.arange(size) < m)[None].astype(np.float64))[0])
     tolerance = constant * tie_tolerance(centred, mean)
     return PermutationNull(statistic, null, rank_pvalue(statistic, null, tolerance, exhaustive=exhaustive), exhaustive)
 
@@ -104,9 +104,8 @@ def all_labels(size: int, m: int) -> Iterator[Labels]:
     yield labels
 
 
-def quadratic_forms(centred: Floating, labels: Labels) -> Array:
-    """Give w' K~ w for each row w of ``labels``, using only the lower triangle of the symmetric matrix."""
-    W = labels.astype(centred.dtype)
+def quadratic_forms(centred: Floating, W: Floating) -> Array:
+    """Give w' A w for each row w of ``W``, using only the lower triangle of the symmetric matrix."""
     size = len(centred)
     total = np.zeros(len(W))
     edges = np.linspace(0, size, PANELS + 1).astype(int) if size > 64 * PANELS else np.array([0, size])

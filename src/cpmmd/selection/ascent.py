@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from cpmmd import progress
+from cpmmd import parallel, progress
 from cpmmd.criteria import Criterion
 from cpmmd.errors import DegenerateKernelWarning, InputError
 from cpmmd.kernels.deep.gram import Trainable
@@ -19,6 +21,7 @@ from cpmmd.samples import Array, Labels, TwoSample
 from cpmmd.selection.ascent_options import Ascent
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+STACK = 5  # members of a calibration trained together
 STILL = 1e-12  # gradient norm below which nothing moves
 COLUMNS = ("criterion", "mmd2", "variance", "complexity", "spectral_product")
 
@@ -33,7 +36,8 @@ class AscentSelector:
     def select(self, train: TwoSample, criterion: Criterion, rng: np.random.Generator) -> Selection:
         """Give the trained kernel that maximises ``criterion`` on the training half."""
         problem = self._problem(self.family, train)
-        run = ascend(problem, train.labels[None], criterion, self.options, draw_seeds(1, rng), rng, stage="training")
+        with one_torch_thread():
+            run = ascend(problem, train.labels[None], criterion, self.options, draw_seeds(1, rng), rng, stage="training")
         history = {name: values[:, 0] for name, values in run.history.items()}
         best = {name: float(values[run.best_step[0]]) for name, values in history.items()}
         kernel = problem.freeze({name: p[0] for name, p in run.best.items()}, best["spectral_product"])
@@ -55,14 +59,28 @@ class AscentSelector:
         )
 
     def maxima(self, train: TwoSample, labels: Labels, criterion: Criterion, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Give (MMD2, complexity) at the maximiser of each relabeling, all trained in one batched run."""
-        problem = self._problem(self.family.for_calibration()[0], train)
+        """Give (MMD2, complexity) at the maximiser of each relabeling, trained in batched runs of STACK members.
+
+        Each run is on one thread, several runs side by side: the answer then does not depend on the number of threads, as it
+        would if they shared a product (rounding grows over a hundred steps of Adam).
+        """
+        family = self.family.for_calibration()[0]
         seeds = draw_seeds(len(labels), rng)
-        run = ascend(problem, labels, criterion, self.options, seeds, rng, stage="calibration")
-        mmd2 = run.history["mmd2"][run.best_step, np.arange(len(labels))]
-        with torch.no_grad():
-            lipschitz, _ = problem.lipschitz(run.best)
-        return mmd2, lipschitz.cpu().double().numpy() * data_norm(problem.inputs())
+        streams = rng.spawn(len(labels))
+
+        def stack(start: int) -> tuple[Array, Array]:
+            some = slice(start, start + STACK)
+            torch.set_num_threads(1)  # of this thread; the caller's is put back below
+            problem = self._problem(family, train)
+            run = ascend(problem, labels[some], criterion, self.options, seeds[some], streams[start], stage="calibration")
+            mmd2 = run.history["mmd2"][run.best_step, np.arange(len(labels[some]))]
+            with torch.no_grad():
+                lipschitz, _ = problem.lipschitz(run.best)
+            return mmd2, lipschitz.cpu().double().numpy() * data_norm(problem.inputs())
+
+        with one_torch_thread():
+            parts = parallel.map_threads(stack, range(0, len(labels), STACK))
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     @property
     def calibration_note(self) -> str:
@@ -73,6 +91,17 @@ class AscentSelector:
     def _problem(self, family: Any, train: TwoSample) -> Trainable:
         problem: Trainable = family.trainable(train, DTYPES[self.options.dtype], self.options.device)
         return problem
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Keep torch's products on the calling thread inside."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True, eq=False)

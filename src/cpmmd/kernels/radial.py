@@ -1,0 +1,127 @@
+"""Radial kernels f(|x - x'| / bandwidth) on the L1 or the L2 norm: the collections of MMDAgg and MMD-FUSE."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from cpmmd.errors import InputError, unknown_name
+from cpmmd.kernels import tiles
+from cpmmd.kernels.bandwidth import Bandwidth
+from cpmmd.samples import Array
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A radial function and the norm it goes with."""
+
+    norm: str
+    values: Callable[[Array], Array]
+
+
+def _gaussian(u: Array) -> Array:
+    return np.exp(-np.square(u))
+
+
+def _laplace(u: Array) -> Array:
+    return np.exp(-u)
+
+
+def _imq(u: Array) -> Array:
+    return np.asarray(1 / np.sqrt(1 + np.square(u)))
+
+
+def _matern(u: Array, half: int) -> Array:
+    """Matern of smoothness half + 1/2: a polynomial of degree ``half`` times an exponential."""
+    v = math.sqrt(2 * half + 1) * u
+    total = np.zeros_like(v)
+    for i in range(half + 1):
+        weight = math.factorial(half + i) / (math.factorial(i) * math.factorial(half - i))
+        total += weight * (2 * v) ** (half - i)
+    return np.asarray(total * np.exp(-v) * math.factorial(half) / math.factorial(2 * half))
+
+
+PROFILES: dict[str, Profile] = {
+    "gaussian": Profile("l2", _gaussian),
+    "laplace": Profile("l1", _laplace),
+    "imq": Profile("l2", _imq),
+    **{f"matern_{half}.5_{norm}": Profile(norm, partial(_matern, half=half)) for norm in ("l1", "l2") for half in range(5)},
+}
+
+
+def profile(name: str) -> Profile:
+    """Look a radial kernel up by name."""
+    if name not in PROFILES:
+        raise unknown_name("kernel", name, PROFILES)
+    return PROFILES[name]
+
+
+def collection_names(kernels: str | Sequence[str]) -> tuple[str, ...]:
+    """Give the names of a collection of kernels, checked."""
+    names = (kernels,) if isinstance(kernels, str) else tuple(kernels)
+    if not names:
+        raise InputError("The 'kernels' parameter must name at least one kernel. Got none.")
+    for name in names:
+        profile(name)
+    return names
+
+
+def distances(norm: str, rows: Array, others: Array | None = None) -> Array:
+    """Give the L1 or L2 distances of all pairs."""
+    if norm == "l2":
+        return Bandwidth("laplacian").exponents(rows, others)  # the Laplacian's exponent is the distance
+
+    def tile(i: slice, j: slice) -> Array:
+        return np.asarray(cdist(rows[i], (rows if others is None else others)[j], "cityblock"))
+
+    if others is None:
+        return tiles.symmetric(len(rows), tile, 0.0)
+    return tiles.rectangular(len(rows), len(others), tile)
+
+
+@dataclass(frozen=True)
+class RadialKernel:
+    """A radial kernel at one bandwidth."""
+
+    name: str
+    bandwidth: float
+
+    @property
+    def bound(self) -> float:
+        """Nu of the kernel."""
+        return 1.0
+
+    @property
+    def base_lipschitz(self) -> float:
+        """An upper bound on the slope of every profile here."""
+        return 1.0
+
+    @property
+    def lipschitz(self) -> float:
+        """1/bandwidth, in the kernel's own norm."""
+        return 1 / self.bandwidth
+
+    @property
+    def norm(self) -> str:
+        """The norm of its distances."""
+        return profile(self.name).norm
+
+    def of_distances(self, apart: Array) -> Array:
+        """Give the kernel values at some distances."""
+        return profile(self.name).values(apart / self.bandwidth)
+
+    def gram(self, rows: Array, others: Array | None = None) -> Array:
+        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
+        return self.of_distances(distances(self.norm, rows, others))
+
+    def to_dict(self) -> dict[str, object]:
+        """Describe the kernel in plain JSON types."""
+        return {"type": "radial", "name": self.name, "bandwidth": self.bandwidth}
+
+    def __str__(self) -> str:
+        return f"{self.name} at bandwidth {self.bandwidth:.4g}"

@@ -1,0 +1,204 @@
+"""MMDAgg (Schrab et al. 2023): many kernels, one level, by a bootstrap correction that is no union bound."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cpmmd import validation
+from cpmmd.inputs import Preparation, Samples
+from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
+from cpmmd.permutation import collections as many
+from cpmmd.permutation.dense import PermutationNull
+from cpmmd.procedures.base import Procedure, RunOptions, conclude
+from cpmmd.results import TestResult
+from cpmmd.samples import Array, draw_labels
+
+WEIGHTS = ("uniform", "centred", "increasing", "decreasing")
+GRID_ROWS = 500  # rows of each sample that the authors' grid looks at
+
+
+@dataclass(frozen=True)
+class MMDAgg(Procedure):
+    """Aggregated MMD test over a collection of kernels and bandwidths.
+
+    Parameters
+    ----------
+    kernels
+        Names: ``"laplace"``, ``"gaussian"``, ``"imq"``, ``"matern_0.5_l1"`` to ``"matern_4.5_l2"``.
+    n_bandwidths
+        Bandwidths of each kernel.
+    weights
+        ``"uniform"``, ``"centred"``, ``"increasing"`` or ``"decreasing"`` along the bandwidths.
+    b1, b2, b3
+        Simulations for the quantiles and for the level correction, and steps of its bisection.
+    bandwidths
+        Bandwidths to use for every kernel instead of the authors' grid.
+    scale
+        None or ``"standard"`` (by pooled statistics).
+
+    Notes
+    -----
+    m = n: wild bootstrap on the pairs (x_i, y_i); otherwise permutations. ``reject`` is the authors' decision; ``pvalue`` is
+    ours, the rank of min_l p_l / w_l among the simulated ones. Single tests are in ``result.details["tests"]``.
+
+    The authors' grid is made from distances between the first 500 rows of X and of Y, so it looks at the labels: the level is
+    exact given the grid only. No excess was seen over thousands of nulls; with ``bandwidths`` of your own it is exact.
+    """
+
+    kernels: tuple[str, ...] = ("laplace", "gaussian")
+    n_bandwidths: int = 10
+    weights: str = "uniform"
+    b1: int = 2000
+    b2: int = 2000
+    b3: int = 50
+    bandwidths: tuple[float, ...] | None = None
+    scale: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", collection_names(self.kernels))
+        validation.whole("n_bandwidths", self.n_bandwidths, at_least=1)
+        validation.one_of("weights", self.weights, WEIGHTS)
+        for name in ("b1", "b2", "b3"):
+            validation.whole(name, getattr(self, name), at_least=1)
+        if self.bandwidths is not None:
+            object.__setattr__(self, "bandwidths", tuple(validation.positive("bandwidths", b) for b in self.bandwidths))
+        if self.scale is not None:
+            validation.one_of("scale", self.scale, ("standard",))
+
+    @property
+    def default_permutations(self) -> int:  # type: ignore[override]
+        """b1: what the smallest p-value of a single test is decided by."""
+        return self.b1
+
+    def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
+        """Simulate every single test under common relabelings, correct, decide."""
+        b1, b2 = (self.b1, self.b2) if options.n_permutations == self.b1 else (options.n_permutations,) * 2
+        preparation = Preparation.fit(samples, scale=self.scale)
+        pool = preparation.transform(samples)
+        collection = self._collection(pool, samples.m)
+        weights = bandwidth_weights(self.weights, len(collection[0][1])) / len(self.kernels)
+        weight = np.concatenate([weights for _ in collection])
+        singles = [RadialKernel(name, float(b)) for name, grid in collection for b in grid]
+        values, tolerance = simulate(pool, samples.m, singles, b1 + b2, rng)
+        rejected, u = aggregate(values, tolerance, weight, options.alpha, b1, self.b3)
+        ranks = np.array([many.upper_ranks(v, t) for v, t in zip(values, tolerance, strict=True)])
+        combined = (ranks / ranks.shape[1] / weight[:, None]).min(axis=0)
+        null = _null(-np.log(combined))
+        best = int(np.argmin(ranks[:, 0] / weight))
+        tests = [
+            {
+                "kernel": single.name,
+                "bandwidth": single.bandwidth,
+                "mmd2": float(v[0]),
+                "pvalue": float(r[0] / len(r)),
+                "weight": float(w),
+                "rejected": bool(hit),
+            }
+            for single, v, r, w, hit in zip(singles, values, ranks, weight, rejected, strict=True)
+        ]
+        return conclude(
+            samples,
+            options,
+            null,
+            tested_sizes=(samples.m, samples.n),
+            kernel=singles[best],
+            preparation=preparation,
+            decision=bool(rejected.any()),
+            details={"tests": tests, "level_correction": u, "resampling": resampling(samples.m, samples.n)},
+        )
+
+    def _collection(self, pool: Array, m: int) -> list[tuple[str, Array]]:
+        if self.bandwidths is not None:
+            return [(name, np.array(self.bandwidths)) for name in self.kernels]
+        grids: dict[str, Array] = {}
+        x, y = pool[:m][:GRID_ROWS], pool[m:][:GRID_ROWS]
+        for norm in {profile(name).norm for name in self.kernels}:
+            grids[norm] = bandwidth_grid(distances(norm, x, y), self.n_bandwidths)
+        return [(name, grids[profile(name).norm]) for name in self.kernels]
+
+
+def _null(statistics: Array) -> PermutationNull:
+    """Give the result of ranking the first of exchangeable statistics among all of them."""
+    at_least = int(np.count_nonzero(statistics >= statistics[0] - 1e-12))
+    return PermutationNull(float(statistics[0]), statistics[1:], at_least / len(statistics), exhaustive=False)
+
+
+def resampling(m: int, n: int) -> str:
+    """Name the relabelings: signs of pairs, or permutations of the pool."""
+    return "wild bootstrap" if m == n else "permutations"
+
+
+def bandwidth_grid(cross: Array, count: int) -> Array:
+    """Give the authors' grid from cross distances: from half the smallest to twice the largest, geometrically."""
+    ordered = np.sort(cross, axis=None)
+    low = ordered[0] if ordered[0] >= 0.1 else max(ordered[math.floor(0.05 * len(ordered))], 0.1)
+    high = max(ordered[-1], 0.3)
+    if count == 1:
+        return np.array([math.sqrt(low * high)])
+    return np.asarray(low / 2 * (4 * high / low) ** (np.arange(count) / (count - 1)))
+
+
+def bandwidth_weights(kind: str, count: int) -> Array:
+    """Give weights over the bandwidths that sum to 1."""
+    position = np.arange(1, count + 1)
+    raw = {
+        "uniform": np.ones(count),
+        "decreasing": 1 / position,
+        "increasing": 1 / (count + 1 - position),
+        "centred": 1 / (np.abs((count + 1) / 2 - position) + 1),
+    }[kind]
+    return np.asarray(raw / raw.sum())
+
+
+def simulate(pool: Array, m: int, singles: list[RadialKernel], count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Give the statistics of all single tests, observed first, under ``count`` common relabelings; and tie tolerances."""
+    n = len(pool) - m
+    paired = m == n
+    signs = 2 * rng.integers(0, 2, size=(count, n), dtype=np.int8) - 1 if paired else None
+    draws = draw_labels(m + n, m, count, rng) if signs is None else signs
+    values, tolerance = np.empty((len(singles), count + 1)), np.empty(len(singles))
+    for norm in dict.fromkeys(single.norm for single in singles):
+        apart = distances(norm, pool)
+        for i, single in enumerate(singles):
+            if single.norm == norm:
+                values[i], tolerance[i] = _statistics(apart, m, single, draws, paired)
+    return values, tolerance
+
+
+def _statistics(apart: Array, m: int, single: RadialKernel, draws: npt.NDArray[Any], paired: bool) -> tuple[Array, float]:
+    """Give one kernel's statistics, observed first, and its tie tolerance."""
+    if not paired:
+        return many.permutation_statistics(*many.pooled_matrix(apart, m, single.of_distances), draws, m)
+    H, total = many.paired_matrix(apart, m, single.of_distances)
+    scale = 1 / (m * (m - 1))
+    return scale * np.concatenate([[total], many.forms(H, draws)]), scale * many.TIE * many.frobenius(H)
+
+
+def aggregate(
+    values: Array, tolerance: Array, weight: Array, alpha: float, b1: int, b3: int
+) -> tuple[npt.NDArray[np.bool_], float]:
+    """Give which single tests reject at the corrected levels, and the correction u.
+
+    Notes
+    -----
+    q_l(u) is the order statistic ceil((B1+1)(1 - u w_l)) of the first B1 simulated values and the observed one; u is the largest
+    value, by bisection, at which the other B2 simulations exceed some q_l(u) with frequency at most alpha.
+    """
+    first = np.sort(values[:, : b1 + 1], axis=1)
+    second = values[:, b1 + 1 :]
+
+    def quantiles(u: float) -> Array:
+        position = np.clip(np.ceil((b1 + 1) * (1 - u * weight)).astype(int), 1, b1 + 1) - 1
+        return np.asarray(first[np.arange(len(first)), position])
+
+    low, high = 0.0, float(1 / weight.max())
+    for _ in range(b3):
+        u = (low + high) / 2
+        exceeded = (second > (quantiles(u) + tolerance)[:, None]).any(axis=0)
+        low, high = (u, high) if exceeded.mean() <= alpha else (low, u)
+    return values[:, 0] > quantiles(low) + tolerance, low
