@@ -75,11 +75,12 @@ def test_single_precision_statistics_follow_the_definition():
     apart = distances("l1", pool)
     K = kernel.of_distances(apart)
     labels = draw_labels(150, 60, 20, rng)
-    matrix, observed = many.pooled_matrix(apart, 60, kernel.of_distances)
-    values, tolerance = many.permutation_statistics(matrix, observed, labels, 60)
     rows = np.vstack([np.arange(150) < 60, labels])
+    matrix, observed = many.pooled_matrix(apart, 60, kernel.of_distances)
+    values, tolerance = many.permutation_statistics(matrix, rows, 60)
     exact = [mmd.unbiased_mmd2(K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)]) for w in rows]
     np.testing.assert_allclose(values, exact, atol=tolerance)
+    assert observed == pytest.approx(exact[0], rel=1e-12)
     assert tolerance < 1e-3 * np.std(exact)
 
 
@@ -176,6 +177,16 @@ def test_level_on_discrete_data_with_ties():
 
     for method in (MMDAgg(b1=200, b2=200), MMDFuse(n_permutations=99)):
         assert_level(null_pvalues(method, null, 400, seed=5, n_permutations=None))
+
+
+def test_kernels_that_underflow_find_nothing():
+    # A bandwidth so small that single precision has only zeros: no evidence, and never a small p-value.
+    rng = np.random.default_rng(8)
+    for n in (20, 30):
+        x, y = rng.normal(size=(20, 50)), rng.normal(5, 1, size=(n, 50))
+        result = two_sample_test(x, y, method=MMDAgg(kernels="gaussian", bandwidths=(0.5,), b1=99, b2=99), rng=0)
+        assert result.pvalue == 1.0
+        assert not result.reject
 
 
 def test_own_bandwidths_and_other_kernels():

@@ -7,7 +7,9 @@ from cpmmd.api import methods, two_sample_test
 from cpmmd.criteria import ComplexityPenalized, Plain, Ratio
 from cpmmd.errors import CpmmdError, CpmmdWarning
 from cpmmd.kernels.bandwidth import Bandwidth
+from cpmmd.kernels.manhattan import Manhattan
 from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.procedures.full_sample import FullSampleTest, KernelClass
 from cpmmd.procedures.median import MedianTest
 from cpmmd.procedures.mmdagg import MMDAgg
 from cpmmd.procedures.mmdfuse import MMDFuse
@@ -29,8 +31,11 @@ __all__ = [
     "CpmmdError",
     "CpmmdWarning",
     "Deep",
+    "FullSampleTest",
+    "KernelClass",
     "MMDAgg",
     "MMDFuse",
+    "Manhattan",
     "MedianTest",
     "Mixture",
     "Plain",

@@ -16,6 +16,7 @@ from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.parallel import threads
 from cpmmd.procedures.base import Procedure, RunOptions
+from cpmmd.procedures.full_sample import FullSampleTest
 from cpmmd.procedures.median import MedianTest
 from cpmmd.procedures.mmdagg import MMDAgg
 from cpmmd.procedures.mmdfuse import MMDFuse
@@ -39,6 +40,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
+    "cp-full": Method(FullSampleTest, "CP-MMD on all rows: class and bandwidth chosen under every relabeling (the default)"),
     "cp-linear": Method(
         lambda: SplitTest(Bandwidth(), ComplexityPenalized()),
         "CP-MMD over Gaussian bandwidths, split in halves (the paper's H_linear)",
@@ -65,7 +67,7 @@ METHODS: dict[str, Method] = {
     "mmdagg": Method(MMDAgg, "MMDAgg: 20 Laplace and Gaussian kernels, aggregated with corrected levels, no split"),
     "mmdfuse": Method(MMDFuse, "MMD-FUSE: 20 Laplace and Gaussian kernels, a soft maximum, no split"),
 }
-DEFAULT_METHOD = "cp-linear"
+DEFAULT_METHOD = "cp-full"
 
 
 def methods() -> dict[str, str]:
@@ -158,7 +160,10 @@ def two_sample_test(
 
 def _with_scale(procedure: Procedure, scale: str) -> Procedure:
     if "scale" not in {f.name for f in fields(procedure)}:  # type: ignore[arg-type]
-        raise InputError(f"{type(procedure).__name__} has no 'scale' option; leave it out.")
+        raise InputError(
+            f"{type(procedure).__name__} has no 'scale' option (the full-sample test searches raw and standardised coordinates "
+            "itself); leave it out."
+        )
     scaled: Procedure = replace(procedure, scale=scale)  # type: ignore[type-var]
     return scaled
 

@@ -13,10 +13,12 @@ from safetensors.numpy import save_file
 from cpmmd.errors import InputError, missing_extra
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import SelectedKernel
+from cpmmd.kernels.manhattan import Manhattan
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaledKernel
 
 FORMAT = "cpmmd-kernel-1"
+FAMILIES = {"Bandwidth": Bandwidth, "Manhattan": Manhattan, "Polynomial": Polynomial}
 
 
 def save_kernel(kernel: SelectedKernel, path: str | Path) -> None:
@@ -56,7 +58,9 @@ def load_kernel(path: str | Path, *, module: Any = None) -> Any:
 def _restore(description: dict[str, Any], tensors: dict[str, Any], module: Any) -> Any:
     kind = description["type"]
     if kind == "scaled":
-        family = {"Bandwidth": Bandwidth, "Polynomial": Polynomial}[description["family"]](**description["options"])
+        family = {"Bandwidth": Bandwidth, "Manhattan": Manhattan, "Polynomial": Polynomial}[description["family"]](
+            **description["options"]
+        )
         return ScaledKernel(family, description["sigma"], description["lift_lipschitz"])
     try:
         if kind == "deep":

@@ -30,6 +30,11 @@ class Bandwidth(ScaleFamily):
     def __post_init__(self) -> None:
         base_kernel(self.base)
 
+    @property
+    def geometry(self) -> tuple[object, ...]:
+        """Families of one geometry share their distances."""
+        return ("lift", 1)
+
     def lift(self, rows: Array, centre: Array) -> LiftedRows:
         """Give the centred rows: distances do not change, cancellation does."""
         return LiftedRows.of(rows - centre, 1)

@@ -13,6 +13,7 @@ which takes the fewest passes over the tile; passes are what costs.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,18 +25,26 @@ ZERO = 16 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class LiftedRows:
-    """Rows in the form that gives distances of their degree-p lifts tile by tile.
+class Lifted(ABC):
+    """Rows in the form that gives their distances tile by tile; ``norms`` are their own sizes."""
+
+    norms: Array
+
+    @abstractmethod
+    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
+        """Give the family's (squared) distances for a tile of pairs; the result may be overwritten."""
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedRows(Lifted):
+    """Rows in the form that gives squared distances of their degree-p lifts; ``norms`` are |Psi_p(x)|^2.
 
     Attributes
     ----------
-    norms
-        |Psi_p(x)|^2.
     left, right
         Elementwise powers, the last with the norms beside it; ``right`` is transposed.
     """
 
-    norms: Array
     left: tuple[Array, ...]
     right: tuple[Array, ...]
 
@@ -51,11 +60,12 @@ class LiftedRows:
         right = (*powers[:-1], np.hstack([powers[-1], one, weighted]))
         return cls(norms, left, tuple(np.ascontiguousarray(power.T) for power in right))
 
-    def squared_distances(self, rows: slice, others: LiftedRows, columns: slice) -> Array:
+    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
         """Give |Psi(x_i) - Psi(z_j)|^2 for a tile of pairs, duplicates exactly at zero.
 
         What the products' rounding leaves of a zero distance is set to zero: a square root would blow 1e-16 up to 1e-8.
         """
+        assert isinstance(others, LiftedRows)
         products = [a[rows] @ b[:, columns] for a, b in zip(self.left, others.right, strict=True)]
         tile = _distances_from_power_sums(products)
         a, b = self.norms[rows], others.norms[columns]

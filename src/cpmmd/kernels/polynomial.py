@@ -39,6 +39,11 @@ class Polynomial(ScaleFamily):
         validation.whole("degree", self.degree, at_least=1, at_most=MAX_DEGREE)
         base_kernel(self.base)
 
+    @property
+    def geometry(self) -> tuple[object, ...]:
+        """Families of one geometry share their distances."""
+        return ("lift of raw rows", self.degree)
+
     def lift(self, rows: Array, centre: Array) -> LiftedRows:  # noqa: ARG002 - monomials are not shift invariant
         """Give the lift in the form of :mod:`cpmmd.kernels.lift`."""
         return LiftedRows.of(rows, self.degree)

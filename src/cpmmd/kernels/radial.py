@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from cpmmd.errors import InputError, unknown_name
-from cpmmd.kernels import tiles
 from cpmmd.kernels.bandwidth import Bandwidth
+from cpmmd.kernels.manhattan import Manhattan
 from cpmmd.samples import Array
 
 
@@ -75,13 +74,7 @@ def distances(norm: str, rows: Array, others: Array | None = None) -> Array:
     """Give the L1 or L2 distances of all pairs."""
     if norm == "l2":
         return Bandwidth("laplacian").exponents(rows, others)  # the Laplacian's exponent is the distance
-
-    def tile(i: slice, j: slice) -> Array:
-        return np.asarray(cdist(rows[i], (rows if others is None else others)[j], "cityblock"))
-
-    if others is None:
-        return tiles.symmetric(len(rows), tile, 0.0)
-    return tiles.rectangular(len(rows), len(others), tile)
+    return Manhattan().exponents(rows, others)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from cpmmd.errors import InputError
 from cpmmd.kernels import tiles
 from cpmmd.kernels.base import BaseKernel, base_kernel
-from cpmmd.kernels.lift import LiftedRows
+from cpmmd.kernels.lift import Lifted
 from cpmmd.samples import Array
 
 
@@ -19,6 +19,16 @@ class ScaleFamily(ABC):
     """A class H = {x -> psi(x)/sigma : sigma > 0} for one fixed lift psi."""
 
     base: str
+    squared: bool = True  # whether the lifted rows give squared distances
+
+    def exponent_of(self, distances: Array) -> Array:
+        """Turn a tile of (squared) distances into exponents at sigma = 1, in place."""
+        return self.base_kernel.exponent(distances) if self.squared else distances
+
+    @property
+    @abstractmethod
+    def geometry(self) -> tuple[object, ...]:
+        """What the distances depend on: families of one geometry share them."""
 
     @property
     def base_kernel(self) -> BaseKernel:
@@ -26,7 +36,7 @@ class ScaleFamily(ABC):
         return base_kernel(self.base)
 
     @abstractmethod
-    def lift(self, rows: Array, centre: Array) -> LiftedRows:
+    def lift(self, rows: Array, centre: Array) -> Lifted:
         """Lift rows; ``centre`` may be taken off first where the family does not notice."""
 
     @abstractmethod
@@ -39,10 +49,9 @@ class ScaleFamily(ABC):
 
     def exponents(self, rows: Array, others: Array | None = None) -> Array:
         """Give the base kernel's exponents at sigma = 1 for all pairs."""
-        base = self.base_kernel
 
-        def compute(a: LiftedRows, i: slice, b: LiftedRows, j: slice) -> Array:
-            return base.exponent(a.squared_distances(i, b, j))
+        def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
+            return self.exponent_of(a.distances(i, b, j))
 
         return self._over_pairs(rows, others, compute, diagonal=0.0)
 
@@ -50,21 +59,22 @@ class ScaleFamily(ABC):
         """Give the kernel at one bandwidth for all pairs."""
         base = self.base_kernel
 
-        def compute(a: LiftedRows, i: slice, b: LiftedRows, j: slice) -> Array:
-            tile = base.exponent(a.squared_distances(i, b, j))
+        def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
+            tile = self.exponent_of(a.distances(i, b, j))
             return base.of_exponent(tile, sigma, out=tile)
 
         return self._over_pairs(rows, others, compute, diagonal=1.0)
 
     def _over_pairs(self, rows: Array, others: Array | None, compute: _Compute, *, diagonal: float) -> Array:
         centre = rows.mean(axis=0)
-        a = self._lifted(rows, centre)
+        a = self.lifted(rows, centre)
         if others is None:
             return tiles.symmetric(len(rows), lambda i, j: compute(a, i, a, j), diagonal)
-        b = self._lifted(others, centre)
+        b = self.lifted(others, centre)
         return tiles.rectangular(len(rows), len(others), lambda i, j: compute(a, i, b, j))
 
-    def _lifted(self, rows: Array, centre: Array) -> LiftedRows:
+    def lifted(self, rows: Array, centre: Array) -> Lifted:
+        """Lift rows, refused when that overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
             lifted = self.lift(rows, centre)
         if not float(lifted.norms.max(initial=0.0)) < 1e300:  # also when not a number
@@ -76,7 +86,7 @@ class ScaleFamily(ABC):
 
 
 class _Compute(Protocol):
-    def __call__(self, a: LiftedRows, i: slice, b: LiftedRows, j: slice, /) -> Array: ...
+    def __call__(self, a: Lifted, i: slice, b: Lifted, j: slice, /) -> Array: ...
 
 
 @dataclass(frozen=True)

@@ -59,15 +59,14 @@ def forms(matrix: Single, draws: npt.NDArray[np.bool_] | npt.NDArray[np.int8]) -
     return np.concatenate([quadratic_forms(matrix, draws[c : c + step].astype(np.float32)) for c in chunks])
 
 
-def permutation_statistics(matrix: Single, observed: float, labels: npt.NDArray[np.bool_], m: int) -> tuple[Array, float]:
-    """Give the squared MMD, observed first, under every labeling (rows of ``labels``), and the tie tolerance.
+def permutation_statistics(matrix: Single, labels: npt.NDArray[np.bool_], m: int) -> tuple[Array, float]:
+    """Give the squared MMD under every labeling (rows of ``labels``) and the tie tolerance; ``matrix`` is overwritten.
 
-    ``matrix`` is overwritten.
+    The observed labeling must be one of them: its statistic is ranked in the same precision as the others.
     """
     centred = mmd.u_centre(matrix, overwrite=True)
     constant = mmd.quadratic_constant(m, len(matrix) - m)
-    values = np.concatenate([[observed], constant * forms(centred, labels)])
-    return values, constant * TIE * frobenius(centred)
+    return constant * forms(centred, labels), constant * TIE * frobenius(centred)
 
 
 def frobenius(matrix: Single) -> float:

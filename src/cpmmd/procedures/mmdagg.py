@@ -84,7 +84,7 @@ class MMDAgg(Procedure):
         weights = bandwidth_weights(self.weights, len(collection[0][1])) / len(self.kernels)
         weight = np.concatenate([weights for _ in collection])
         singles = [RadialKernel(name, float(b)) for name, grid in collection for b in grid]
-        values, tolerance = simulate(pool, samples.m, singles, b1 + b2, rng)
+        values, tolerance, observed = simulate(pool, samples.m, singles, b1 + b2, rng)
         rejected, u = aggregate(values, tolerance, weight, options.alpha, b1, self.b3)
         ranks = np.array([many.upper_ranks(v, t) for v, t in zip(values, tolerance, strict=True)])
         combined = (ranks / ranks.shape[1] / weight[:, None]).min(axis=0)
@@ -94,12 +94,12 @@ class MMDAgg(Procedure):
             {
                 "kernel": single.name,
                 "bandwidth": single.bandwidth,
-                "mmd2": float(v[0]),
+                "mmd2": float(v),
                 "pvalue": float(r[0] / len(r)),
                 "weight": float(w),
                 "rejected": bool(hit),
             }
-            for single, v, r, w, hit in zip(singles, values, ranks, weight, rejected, strict=True)
+            for single, v, r, w, hit in zip(singles, observed, ranks, weight, rejected, strict=True)
         ]
         return conclude(
             samples,
@@ -155,28 +155,41 @@ def bandwidth_weights(kind: str, count: int) -> Array:
     return np.asarray(raw / raw.sum())
 
 
-def simulate(pool: Array, m: int, singles: list[RadialKernel], count: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Give the statistics of all single tests, observed first, under ``count`` common relabelings; and tie tolerances."""
+def simulate(
+    pool: Array, m: int, singles: list[RadialKernel], count: int, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """Give the statistics of all single tests, observed first, under ``count`` common relabelings.
+
+    Beside them their tie tolerances, and the observed ones again in double precision.
+    """
     n = len(pool) - m
-    paired = m == n
-    signs = 2 * rng.integers(0, 2, size=(count, n), dtype=np.int8) - 1 if paired else None
-    draws = draw_labels(m + n, m, count, rng) if signs is None else signs
+    draws = _signs(n, count, rng) if m == n else _labels(m, n, count, rng)
     values, tolerance = np.empty((len(singles), count + 1)), np.empty(len(singles))
+    observed = np.empty(len(singles))
     for norm in dict.fromkeys(single.norm for single in singles):
         apart = distances(norm, pool)
         for i, single in enumerate(singles):
             if single.norm == norm:
-                values[i], tolerance[i] = _statistics(apart, m, single, draws, paired)
-    return values, tolerance
+                values[i], tolerance[i], observed[i] = _statistics(apart, m, single, draws)
+    return values, tolerance, observed
 
 
-def _statistics(apart: Array, m: int, single: RadialKernel, draws: npt.NDArray[Any], paired: bool) -> tuple[Array, float]:
-    """Give one kernel's statistics, observed first, and its tie tolerance."""
-    if not paired:
-        return many.permutation_statistics(*many.pooled_matrix(apart, m, single.of_distances), draws, m)
+def _signs(n: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.int8]:
+    return np.vstack([np.ones((1, n), np.int8), 2 * rng.integers(0, 2, size=(count, n), dtype=np.int8) - 1])
+
+
+def _labels(m: int, n: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    return np.vstack([(np.arange(m + n) < m)[None], draw_labels(m + n, m, count, rng)])
+
+
+def _statistics(apart: Array, m: int, single: RadialKernel, draws: npt.NDArray[Any]) -> tuple[Array, float, float]:
+    """Give one kernel's statistics, observed first, its tie tolerance, and the observed one in double precision."""
+    if draws.dtype == bool:
+        matrix, mmd2 = many.pooled_matrix(apart, m, single.of_distances)
+        return *many.permutation_statistics(matrix, draws, m), mmd2
     H, total = many.paired_matrix(apart, m, single.of_distances)
     scale = 1 / (m * (m - 1))
-    return scale * np.concatenate([[total], many.forms(H, draws)]), scale * many.TIE * many.frobenius(H)
+    return scale * many.forms(H, draws), scale * many.TIE * many.frobenius(H), scale * total
 
 
 def aggregate(

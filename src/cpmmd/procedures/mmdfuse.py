@@ -100,15 +100,15 @@ class MMDFuse(Procedure):
         self, pool: Array, m: int, pairs: int, count: int, rng: np.random.Generator
     ) -> tuple[list[RadialKernel], Array, Array, Array]:
         """Give the kernels, their statistics (observed first), the norms they are divided by, and tie tolerances."""
-        labels = draw_labels(len(pool), m, count, rng)
+        labels = np.vstack([(np.arange(len(pool)) < m)[None], draw_labels(len(pool), m, count, rng)])
         singles, rows = [], []
         for norm in dict.fromkeys(profile(name).norm for name in self.kernels):
             apart = distances(norm, pool)
             grid = bandwidth_grid(apart, self.n_bandwidths)
             for single in (s for name in self.kernels if profile(name).norm == norm for s in _members(name, grid)):
-                matrix, observed = many.pooled_matrix(apart, m, single.of_distances)
+                matrix, _ = many.pooled_matrix(apart, m, single.of_distances)
                 spread = math.sqrt(max(many.frobenius(matrix) ** 2 / pairs, 1e-300))
-                rows.append((*many.permutation_statistics(matrix, observed, labels, m), spread))
+                rows.append((*many.permutation_statistics(matrix, labels, m), spread))
                 singles.append(single)
         values, tolerance, norms = zip(*rows, strict=True)
         return singles, np.array(values), np.array(norms), np.array(tolerance)

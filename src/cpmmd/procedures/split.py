@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,10 +17,17 @@ from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.permutation.dense import PermutationNull, permutation_test
 from cpmmd.procedures.base import Procedure, RunOptions, conclude
 from cpmmd.results import Calibration, Certificate, Selection, TestResult
-from cpmmd.samples import TwoSample
+from cpmmd.samples import Array, TwoSample
 from cpmmd.selection import Selector, selector_for
 from cpmmd.selection.ascent_options import Ascent
 from cpmmd.splitting import Split, stratified_split
+
+# Valid for p-values of any dependence: Rueschendorf (1982), Meinshausen et al. (2009), Vovk and Wang (2020).
+COMBINE: dict[str, Callable[[Array], float]] = {
+    "median": lambda p: 2 * float(np.median(p)),
+    "mean": lambda p: 2 * float(np.mean(p)),
+    "geometric": lambda p: float(np.e * np.exp(np.mean(np.log(p)))),
+}
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,10 @@ class SplitTest(Procedure):
         None takes numbers as they come (the paper's); ``"standard"`` standardises by training statistics.
     ascent
         How trained kernels are trained; for :class:`~cpmmd.kernels.deep.Deep` and mixtures only.
+    n_splits, combine
+        Several random splits, their p-values combined by a rule that is valid whatever their dependence: ``"median"`` (twice
+        the median), ``"mean"`` (twice the mean) or ``"geometric"`` (e times the geometric mean). The result is the split with the
+        median p-value, with the combined p-value and the spread in ``details["splits"]``.
     delta
         Confidence parameter of the certificate.
 
@@ -52,11 +64,15 @@ class SplitTest(Procedure):
     train_fraction: float = 0.5
     scale: str | None = None
     ascent: Ascent | None = None
+    n_splits: int = 1
+    combine: str = "median"
     delta: float = 0.05
 
     def __post_init__(self) -> None:
         validation.open_unit("train_fraction", self.train_fraction)
         validation.open_unit("delta", self.delta)
+        validation.whole("n_splits", self.n_splits, at_least=1)
+        validation.one_of("combine", self.combine, tuple(COMBINE))
         if self.scale is not None:
             validation.one_of("scale", self.scale, ("standard",))
         if not isinstance(self.criterion, Criterion):
@@ -66,6 +82,19 @@ class SplitTest(Procedure):
         selector_for(self.kernel, self.ascent)
 
     def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
+        """Run one split, or several and combine them."""
+        if self.n_splits == 1:
+            return self._run_split(samples, options, rng)
+        results = [self._run_split(samples, options, stream) for stream in rng.spawn(self.n_splits)]
+        pvalues = np.array([result.pvalue for result in results])
+        typical = results[int(np.argsort(pvalues, kind="stable")[(self.n_splits - 1) // 2])]
+        combined = min(1.0, COMBINE[self.combine](pvalues))
+        spread = {"pvalues": pvalues, "combine": self.combine, "smallest": pvalues.min(), "largest": pvalues.max()}
+        note = f"{self.n_splits} splits with p from {pvalues.min():.3g} to {pvalues.max():.3g}, combined by {self.combine}"
+        details = {**typical.details, "splits": spread}
+        return replace(typical, pvalue=combined, details=details, notes=(*typical.notes, note))
+
+    def _run_split(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Split, calibrate, select, test."""
         split_stream, calibration_stream, selection_stream, permutation_stream = rng.spawn(4)
         split = stratified_split(samples.m, samples.n, self.train_fraction, split_stream)

@@ -1,0 +1,97 @@
+"""Bandwidth paths under relabelings: MMD2 at every bandwidth of every class, for one set of binned relabelings.
+
+Distances are computed once for each geometry, kernels of neighbouring bandwidths by squaring (the grid's ratio is sqrt(2)), and
+no matrix larger than a tile or the bins is ever held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from cpmmd.kernels.scaled import ScaleFamily
+from cpmmd.permutation.binned import Bins, Tile, binned_statistics, fill_sums
+from cpmmd.samples import Array
+
+TILE_ROWS = 256
+MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
+GRID_RATIO = np.sqrt(2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """One class under all relabelings: ``mmd2[j, b]`` at bandwidth ``sigmas[j]``, the observed labeling at b = 0."""
+
+    family: ScaleFamily
+    sigmas: Array
+    mmd2: Array
+
+
+def bandwidth_multiples(narrowest: float, widest: float) -> Array:
+    """Give the grid in units of the median distance, widest first."""
+    steps = round(np.log(widest / narrowest) / np.log(GRID_RATIO))
+    return np.asarray(widest * GRID_RATIO ** -np.arange(steps + 1))
+
+
+def geometry_paths(
+    rows: Array,
+    families: Sequence[ScaleFamily],
+    multiples: Sequence[Array],
+    bins: Bins,
+    labels: Array,
+    sample: Array,
+) -> list[Path]:
+    """Give the paths of families that share one geometry.
+
+    Parameters
+    ----------
+    rows
+        The pool in the order of the bins.
+    multiples
+        The bandwidths of each family in units of its median distance, widest first, a factor sqrt(2) apart.
+    labels
+        Indicator rows of X over bins, the observed one first.
+    sample
+        Some rows of the pool, chosen without looking at labels, for the median distance.
+    """
+    lifted = families[0].lifted(rows, rows.mean(axis=0))
+    grids = [_median(family, sample) * grid for family, grid in zip(families, multiples, strict=True)]
+
+    def kernels_of(i: slice, j: slice) -> Iterator[Tile]:
+        apart = lifted.distances(i, lifted, j)
+        for family, sigmas in zip(families, grids, strict=True):
+            yield from _descending(family, apart, sigmas)
+
+    edges = np.cumsum([0, *map(len, grids)])
+    sums = fill_sums(bins, int(edges[-1]), TILE_ROWS, kernels_of)
+    values = np.array([binned_statistics(matrix, bins, labels) for matrix in sums])
+    return [
+        Path(family, sigmas, values[start:stop])
+        for family, sigmas, (start, stop) in zip(families, grids, pairwise(edges), strict=True)
+    ]
+
+
+def _median(family: ScaleFamily, sample: Array) -> float:
+    exponents = family.exponents(sample)
+    pairs = exponents[np.triu_indices(len(exponents), 1)]
+    positive = pairs[pairs > 0]
+    if len(positive) == 0:
+        return 1.0
+    middle = float(np.median(pairs)) or float(np.median(positive))
+    return float(np.sqrt(2 * middle)) if family.base_kernel.power == 2 else middle
+
+
+def _descending(family: ScaleFamily, apart: Array, sigmas: Array) -> Iterator[Tile]:
+    """Yield the kernel tile of every bandwidth, widest first, each chain by squaring its last tile in place."""
+    exponent = family.exponent_of(apart.copy())
+    # exp(-e/sigma^2) squares from sigma to sigma/sqrt(2), exp(-e/sigma) from sigma to sigma/2: one chain or two in turn.
+    chains = 1 if family.base_kernel.power == 2 else 2
+    tiles = [np.exp((exponent * (-(sigmas[c] ** -family.base_kernel.power))).astype(np.float32)) for c in range(chains)]
+    for j in range(len(sigmas)):
+        tile = tiles[j % chains]
+        if j >= chains:
+            tile *= tile
+        yield tile

@@ -1,0 +1,202 @@
+"""The full-sample test: complexity-penalised selection repeated under every relabeling, so that no row is given away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from cpmmd import validation
+from cpmmd.errors import InputError
+from cpmmd.inputs import Preparation, Samples
+from cpmmd.kernels.bandwidth import Bandwidth
+from cpmmd.kernels.base import SelectedKernel
+from cpmmd.kernels.manhattan import Manhattan
+from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily
+from cpmmd.permutation.binned import TARGET_BINS, Bins, binned_statistics, cut_bins, fill_sums, relabelings
+from cpmmd.permutation.dense import PermutationNull
+from cpmmd.permutation.normalise import tail_scores
+from cpmmd.permutation.paths import MEDIAN_ROWS, TILE_ROWS, Path, bandwidth_multiples, geometry_paths
+from cpmmd.procedures.base import Procedure, RunOptions, conclude
+from cpmmd.results import TestResult
+from cpmmd.samples import Array
+
+TIE = 1e-6  # scores closer than this count as equal
+
+
+@dataclass(frozen=True)
+class KernelClass:
+    """A one-parameter family on raw or standardised coordinates.
+
+    ``narrowest`` and ``widest`` bandwidth are in units of the median distance of the pool.
+    """
+
+    family: ScaleFamily
+    scale: str | None = None
+    narrowest: float = 1 / 64
+    widest: float = 4.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.family, ScaleFamily):
+            raise InputError(
+                f"A class of the full-sample test must be a one-parameter family such as Bandwidth(). Got {self.family!r}; "
+                "trained kernels go into fixed=."
+            )
+        if self.scale is not None:
+            validation.one_of("scale", self.scale, ("standard",))
+        if validation.positive("narrowest", self.narrowest) > validation.positive("widest", self.widest):
+            raise InputError(f"The narrowest bandwidth must not exceed the widest. Got {self.narrowest} and {self.widest}.")
+
+    @property
+    def multiples(self) -> Array:
+        """The bandwidths in units of the median distance, widest first."""
+        return bandwidth_multiples(self.narrowest, self.widest)
+
+    def __str__(self) -> str:
+        return f"{self.family} on {'raw' if self.scale is None else 'standardised'} coordinates"
+
+
+def default_classes() -> tuple[KernelClass, ...]:
+    """Give the classes chosen in docs/full-sample.md."""
+    return (
+        KernelClass(Bandwidth("gaussian")),
+        KernelClass(Manhattan(), "standard", narrowest=1 / 4),
+        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 8, widest=2 * 2**0.5),
+    )
+
+
+@dataclass(frozen=True)
+class FullSampleTest(Procedure):
+    """Selects kernel class and bandwidth on all rows, under every relabeling alike.
+
+    Parameters
+    ----------
+    kernels
+        The classes to choose from: families, or :class:`KernelClass` to ask for standardised coordinates.
+    fixed
+        Kernels chosen on other data (a trained one, say), each one more class without a bandwidth.
+    penalty_quantile
+        A class's complexity is this quantile of its best score over the relabelings.
+    bins
+        About how many bins of rows are relabelled; samples of fewer rows are permuted row by row.
+
+    Notes
+    -----
+    For each class and relabeling the squared MMD is computed on a path of bandwidths, turned into an upper-tail score -log p by
+    the first three moments over the relabelings, and maximised over the path: the class's evidence. Less the class's
+    complexity, maximised over classes, it is the statistic. Everything else is a symmetric function of the pooled rows or of
+    all relabelings together, so the observed statistic is exchangeable with the others under the null and its rank is an
+    exact p-value.
+    """
+
+    kernels: tuple[KernelClass | ScaleFamily, ...] = field(default_factory=default_classes)
+    fixed: tuple[SelectedKernel, ...] = ()
+    penalty_quantile: float = 0.9
+    bins: int = TARGET_BINS
+
+    def __post_init__(self) -> None:
+        listed = self.kernels if isinstance(self.kernels, Sequence) else (self.kernels,)
+        classes = tuple(k if isinstance(k, KernelClass) else KernelClass(k) for k in listed)
+        object.__setattr__(self, "kernels", classes)
+        object.__setattr__(self, "fixed", tuple(self.fixed))
+        if not classes and not self.fixed:
+            raise InputError("The full-sample test needs at least one kernel class. Got none.")
+        validation.open_unit("penalty_quantile", self.penalty_quantile)
+        validation.whole("bins", self.bins, at_least=10)
+
+    def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
+        """Evaluate all paths under common relabelings, score, rank."""
+        bin_stream, label_stream, sample_stream = rng.spawn(3)
+        bins = cut_bins(samples.m, samples.n, bin_stream, target=self.bins)
+        labels = relabelings(bins, options.n_permutations, label_stream)
+        some = sample_stream.permutation(samples.m + samples.n)[:MEDIAN_ROWS]
+        preparations = {scale: Preparation.fit(samples, scale=scale) for scale in (None, "standard")}
+        entrants = self._entrants(samples, preparations, bins, labels, some)
+        scores = [tail_scores(entrant.mmd2) for entrant in entrants]
+        evidence = np.array([score.max(axis=0) for score in scores])
+        penalty = np.quantile(evidence, self.penalty_quantile, axis=1)
+        total = evidence - penalty[:, None]
+        statistic = total.max(axis=0)
+        pvalue = float(np.mean(statistic >= statistic[0] - TIE))
+        winner = int(np.argmax(total[:, 0]))
+        best = int(np.argmax(scores[winner][:, 0]))
+        return conclude(
+            samples,
+            options,
+            PermutationNull(float(statistic[0]), statistic[1:], pvalue, exhaustive=False),
+            tested_sizes=(bins.m, bins.n),
+            kernel=entrants[winner].kernel(best),
+            preparation=preparations[entrants[winner].scale],
+            notes=_notes(bins),
+            details={
+                "selected": {"class": entrants[winner].name, "mmd2": float(entrants[winner].mmd2[best, 0])},
+                "bin_rows": bins.size,
+                "path": [_rows(e, s[:, 0], p) for e, s, p in zip(entrants, scores, penalty, strict=True)],
+            },
+        )
+
+    def _entrants(
+        self, samples: Samples, preparations: dict[str | None, Preparation], bins: Bins, labels: Array, some: Any
+    ) -> list[_Entrant]:
+        """Evaluate every class; one column has only one set of coordinates."""
+        pools = {scale: preparation.transform(samples) for scale, preparation in preparations.items()}
+        alone = pools[None].shape[1] == 1
+        groups: dict[tuple[object, ...], list[KernelClass]] = {}
+        for kernel in self.kernels:
+            assert isinstance(kernel, KernelClass)
+            chosen = replace(kernel, scale=None) if alone and not isinstance(kernel.family, Polynomial) else kernel
+            group = groups.setdefault((chosen.scale, chosen.family.geometry), [])
+            if chosen not in group:
+                group.append(chosen)
+        entrants = []
+        for (scale, _), classes in groups.items():
+            pool = pools[scale]  # type: ignore[index]
+            families, multiples = [c.family for c in classes], [c.multiples for c in classes]
+            paths = geometry_paths(pool[bins.order], families, multiples, bins, labels, pool[some])
+            entrants += [_Entrant(str(c), c.scale, path.mmd2, path=path) for c, path in zip(classes, paths, strict=True)]
+        rows = pools[None][bins.order]
+        return entrants + [_fixed_entrant(kernel, rows, bins, labels) for kernel in self.fixed]
+
+
+@dataclass(frozen=True, eq=False)
+class _Entrant:
+    """A class under all relabelings: a path of bandwidths, or one fixed kernel."""
+
+    name: str
+    scale: str | None
+    mmd2: Array
+    path: Path | None = None
+    fixed: SelectedKernel | None = None
+
+    def kernel(self, position: int) -> SelectedKernel:
+        """Give the kernel at one position of the path."""
+        if self.path is None:
+            assert self.fixed is not None
+            return self.fixed
+        return ScaledKernel(self.path.family, float(self.path.sigmas[position]))
+
+
+def _fixed_entrant(kernel: SelectedKernel, rows: Array, bins: Bins, labels: Array) -> _Entrant:
+    sums = fill_sums(bins, 1, 4 * TILE_ROWS, lambda i, j: [kernel.gram(rows[i], rows[j])])
+    return _Entrant(f"fixed: {kernel}", None, binned_statistics(sums[0], bins, labels)[None], fixed=kernel)
+
+
+def _rows(entrant: _Entrant, scores: Array, penalty: float) -> dict[str, Any]:
+    sigmas = [] if entrant.path is None else entrant.path.sigmas.tolist()
+    return {
+        "class": entrant.name,
+        "sigma": sigmas,
+        "mmd2": entrant.mmd2[:, 0].tolist(),
+        "score": scores.tolist(),
+        "penalty": float(penalty),
+    }
+
+
+def _notes(bins: Bins) -> tuple[str, ...]:
+    if sum(bins.dropped) == 0:
+        return ()
+    left = f"{bins.dropped[0]} rows of x and {bins.dropped[1]} of y"
+    return (f"{left}, drawn at random, do not fill a bin of {bins.size} and are left out",)
