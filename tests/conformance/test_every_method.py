@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 from cpmmd import methods, two_sample_test
 from helpers import NULLS, assert_level, light, null_pvalues
 
-UNSPLIT = ["median", "mmdfuse"]  # MMDAgg pairs rows, so their order counts
+UNSPLIT = ["median", "mmdfuse"]  # MMDAgg pairs rows and cp-full bins them, so their order counts
 RNG = np.random.default_rng(42)
 X, Y = RNG.normal(size=(30, 4)), RNG.normal(0.5, 1.3, size=(36, 4))
 

@@ -14,7 +14,8 @@ from cpmmd.mmd import Floating
 from cpmmd.samples import Array, Labels, draw_labels
 
 CHUNK_BYTES = 64 * 2**20  # of label columns held at once
-PANELS = 8  # row panels of the triangular product
+PANELS = 8  # at most, of the triangular product
+PANEL_ROWS = 48  # at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ def quadratic_forms(centred: Floating, W: Floating) -> Array:
     """Give w' A w for each row w of ``W``, using only the lower triangle of the symmetric matrix."""
     size = len(centred)
     total = np.zeros(len(W))
-    edges = np.linspace(0, size, PANELS + 1).astype(int) if size > 64 * PANELS else np.array([0, size])
+    edges = np.linspace(0, size, min(PANELS, max(1, size // PANEL_ROWS)) + 1).astype(int)
     for start, stop in pairwise(edges):
         panel = W[:, start:stop]
         product = panel @ centred[start:stop, start:stop]

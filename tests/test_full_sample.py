@@ -1,0 +1,205 @@
+"""The full-sample test: exact level, binned sums, scores, what it finds and reports."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cpmmd import Bandwidth, CpmmdError, FullSampleTest, KernelClass, Manhattan, Polynomial, SplitTest, mmd, two_sample_test
+from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.permutation.binned import binned_statistics, cut_bins, fill_sums, relabelings
+from cpmmd.permutation.normalise import tail_scores
+from cpmmd.permutation.paths import bandwidth_multiples, geometry_paths
+from helpers import NULLS, assert_level, most_rejections, null_pvalues, two_scale_mixture
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(70, 3)), RNG.normal(0.4, 1.2, size=(90, 3))
+
+
+@pytest.mark.parametrize(("m", "n", "target"), [(40, 40, 1000), (90, 120, 60), (200, 333, 80), (41, 2000, 100)])
+def test_binned_statistics_equal_the_definition(m, n, target):
+    rng = np.random.default_rng(m)
+    z = rng.normal(size=(m + n, 2))
+    K = 2.5 * np.exp(-np.abs(z[:, None] - z[None]).sum(axis=2))  # a diagonal that is not 1
+    bins = cut_bins(m, n, rng, target=target)
+    ordered = K[np.ix_(bins.order, bins.order)]
+    sums = fill_sums(bins, 1, 37, lambda i, j: [ordered[i, j].copy()])
+    labels = relabelings(bins, 4, rng)
+    values = binned_statistics(sums[0], bins, labels)
+    for w, value in zip(np.repeat(labels, bins.size, axis=1) > 0, values, strict=True):
+        blocks = ordered[np.ix_(w, w)], ordered[np.ix_(~w, ~w)], ordered[np.ix_(w, ~w)]
+        assert value == pytest.approx(mmd.unbiased_mmd2(*blocks), abs=1e-12)
+
+
+@pytest.mark.parametrize(("m", "n"), [(100, 100), (45, 700), (1000, 1003), (4, 5)])
+def test_bins_hold_every_row_once_but_the_left_over(m, n):
+    bins = cut_bins(m, n, np.random.default_rng(0))
+    assert len(np.unique(bins.order)) == len(bins.order) == bins.count * bins.size
+    assert (bins.order[: bins.m] < m).all()
+    assert (bins.order[bins.m :] >= m).all()
+    assert (bins.m + bins.dropped[0], bins.n + bins.dropped[1]) == (m, n)
+    assert max(bins.dropped) < bins.size
+
+
+@pytest.mark.parametrize("family", [Bandwidth(), Bandwidth("laplacian"), Manhattan(), Polynomial(degree=2)], ids=str)
+def test_paths_equal_kernels_evaluated_one_by_one(family):
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(300, 4))
+    bins = cut_bins(120, 180, rng, target=60)
+    labels = relabelings(bins, 3, rng)
+    grid = bandwidth_multiples(1 / 16, 4.0)
+    (path,) = geometry_paths(rows[bins.order], [family], [grid], bins, labels, rows)
+    for sigma, values in zip(path.sigmas, path.mmd2, strict=True):
+        K = ScaledKernel(family, sigma).gram(rows[bins.order])
+        w = np.arange(len(K)) < bins.m
+        exact = mmd.unbiased_mmd2(K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)])
+        # Single precision tiles, and squaring doubles their relative error a dozen times.
+        assert values[0] == pytest.approx(exact, abs=2e-6)
+
+
+def test_scores_are_tail_probabilities_of_gammas():
+    rng = np.random.default_rng(4)
+    for shape in (0.5, 2.0, 50.0):
+        draws = rng.gamma(shape, size=(1, 20_001))
+        scores = tail_scores(draws)[0]
+        exact = -stats.gamma.logsf(draws[0], shape)
+        middle = (exact > 0.5) & (exact < 6)
+        assert np.abs(scores - exact)[middle].max() < 0.45
+        assert (np.argsort(scores, kind="stable") == np.argsort(draws[0], kind="stable")).mean() > 0.9
+
+
+def test_rows_without_spread_score_zero_and_tiny_ones_count():
+    values = np.vstack([np.full(50, 0.3), 1e-150 * np.random.default_rng(0).normal(size=50)])
+    scores = tail_scores(values)
+    assert (scores[0] == 0).all()
+    assert scores[1].max() > 1
+
+
+@pytest.mark.parametrize("null", ["gaussian", "discrete", "unequal", "wide"])
+def test_level_is_exact(null):
+    # 600 repetitions a null, 2000 in make test-statistical; at .05 the bound is 30 + 3 * 5.34 = 46 rejections.
+    assert_level(null_pvalues("cp-full", NULLS[null], 600, seed=21))
+
+
+def test_level_is_exact_with_bins():
+    def null(rng):
+        return rng.normal(size=(90, 2)), rng.normal(size=(130, 2))
+
+    assert_level(null_pvalues(FullSampleTest(bins=40), null, 600, seed=22))
+
+
+def test_p_values_are_uniform_on_their_lattice():
+    # With 19 relabelings p takes the values 1/20, ..., 20/20, each with probability 1/20: chi-square on 19 degrees.
+    def null(rng):
+        return rng.normal(size=(12, 2)), rng.normal(size=(15, 2))
+
+    pvalues = null_pvalues("cp-full", null, 2000, seed=23, n_permutations=19)
+    counts = np.bincount(np.round(20 * pvalues).astype(int), minlength=21)[1:]
+    assert counts.sum() == 2000
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_the_result_names_class_bandwidth_and_path():
+    result = two_sample_test(X, Y, rng=0)
+    assert result.method == "cp-full"
+    assert result.details["selected"]["class"].startswith(("Bandwidth", "Manhattan", "Polynomial"))
+    assert isinstance(result.kernel, ScaledKernel)
+    path = result.details["path"]
+    assert len(path) == 3
+    assert all(len(p["sigma"]) == len(p["score"]) == len(p["mmd2"]) for p in path)
+    best = max(max(p["score"]) - p["penalty"] for p in path)
+    assert result.statistic == pytest.approx(best)
+    json.dumps(result.to_dict(), allow_nan=False)
+    K = result.kernel.gram(result.preparation.transform(_samples()))
+    blocks = K[:70, :70], K[70:, 70:], K[:70, 70:]
+    assert result.details["selected"]["mmd2"] == pytest.approx(mmd.unbiased_mmd2(*blocks), abs=1e-5)
+
+
+def _samples():
+    from cpmmd.inputs import read_samples
+
+    return read_samples(X, Y)
+
+
+def test_it_sees_small_scales_and_large_ones():
+    rng = np.random.default_rng(5)
+    assert two_sample_test(*two_scale_mixture(rng, 200, 0.15), rng=0).reject
+    assert two_sample_test(rng.normal(size=(100, 20)), rng.normal(0.4, 1, size=(100, 20)), rng=0).reject
+
+
+def test_incommensurate_columns_do_not_hide_a_difference():
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(size=(2, 150, 4))
+    y[:, 0] += 1
+    scale = np.array([1e-3, 1, 1e3, 1e6])
+    assert two_sample_test(x * scale, y * scale, rng=0).reject
+
+
+def test_a_fixed_kernel_is_one_more_class():
+    kernel = ScaledKernel(Bandwidth(), 1.0)
+    result = two_sample_test(X, Y, method=FullSampleTest(fixed=(kernel,)), rng=0)
+    assert len(result.details["path"]) == 4
+    alone = two_sample_test(X, Y, method=FullSampleTest(kernels=(), fixed=(kernel,)), rng=0)
+    assert alone.kernel is kernel
+
+
+def test_one_column_has_one_set_of_coordinates():
+    result = two_sample_test(
+        X[:, 0], Y[:, 0], method=FullSampleTest(kernels=(Bandwidth(), KernelClass(Bandwidth(), "standard"))), rng=0
+    )
+    assert len(result.details["path"]) == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: FullSampleTest(kernels=()),
+        lambda: FullSampleTest(kernels=("gaussian",)),
+        lambda: FullSampleTest(penalty_quantile=1.0),
+        lambda: FullSampleTest(bins=3),
+        lambda: KernelClass(Bandwidth(), "robust"),
+        lambda: KernelClass(Bandwidth(), narrowest=2.0, widest=1.0),
+        lambda: SplitTest(n_splits=0),
+        lambda: SplitTest(combine="best"),
+    ],
+)
+def test_bad_parameters_are_refused(make):
+    with pytest.raises(CpmmdError):
+        make()
+
+
+def test_scale_is_refused_with_a_reason():
+    with pytest.raises(CpmmdError, match="searches raw and standardised"):
+        two_sample_test(X, Y, scale="standard")
+
+
+@pytest.mark.parametrize("combine", ["median", "mean", "geometric"])
+def test_level_of_several_splits(combine):
+    # 400 repetitions; the combined tests are conservative, the bound of 33 rejections is for an exact one.
+    test = SplitTest(n_splits=5, combine=combine)
+
+    def null(rng):
+        return rng.normal(size=(20, 2)), rng.normal(size=(24, 2))
+
+    assert np.count_nonzero(null_pvalues(test, null, 400, seed=24) <= 0.05) <= most_rejections(400, 0.05)
+
+
+def test_several_splits_agree_more_than_one():
+    rng = np.random.default_rng(7)
+    x, y = rng.normal(size=(60, 2)), rng.normal(0.5, 1, size=(60, 2))
+
+    def spread(n_splits):
+        return np.std(
+            [two_sample_test(x, y, method=SplitTest(n_splits=n_splits), rng=s, n_permutations=199).pvalue for s in range(20)]
+        )
+
+    assert spread(10) <= spread(1) / 2
+
+
+def test_several_splits_report_their_spread():
+    result = two_sample_test(X, Y, method=SplitTest(n_splits=4), rng=0)
+    splits = result.details["splits"]
+    assert len(splits["pvalues"]) == 4
+    assert result.pvalue == pytest.approx(min(1, 2 * np.median(splits["pvalues"])))
+    assert any("4 splits" in note for note in result.notes)
