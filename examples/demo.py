@@ -17,11 +17,11 @@ def main() -> None:
     print("\nBenign against malignant, 60 of each:\n")
     rng = np.random.default_rng(0)
     some = rng.permutation(benign)[:60], rng.permutation(malignant)[:60]
-    print(two_sample_test(*some, scale="standard", rng=0))
+    print(two_sample_test(*some, rng=0))
 
     print("\nBenign against benign, two halves at random:\n")
     shuffled = rng.permutation(benign)
-    print(two_sample_test(shuffled[:178], shuffled[178:], scale="standard", rng=0))
+    print(two_sample_test(shuffled[:178], shuffled[178:], rng=0))
 
 
 if __name__ == "__main__":
