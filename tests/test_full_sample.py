@@ -42,6 +42,22 @@ def test_bins_hold_every_row_once_but_the_left_over(m, n):
     assert max(bins.dropped) < bins.size
 
 
+@pytest.mark.parametrize(("m", "n"), [(5, 30_000), (30_000, 2), (60, 100_000)])
+def test_very_unequal_samples_have_few_enough_bins(m, n):
+    bins = cut_bins(m, n, np.random.default_rng(0))
+    assert bins.count <= 1000
+    assert min(bins.first, bins.count - bins.first) >= 2
+    small = min(m, n)
+    assert min(bins.m, bins.n) > small - bins.size
+
+
+def test_a_handful_of_rows_against_many():
+    rng = np.random.default_rng(9)
+    result = two_sample_test(rng.normal(5, 1, size=(6, 2)), rng.normal(size=(5000, 2)), rng=0)
+    assert result.reject
+    assert any("left out" in note for note in result.notes)
+
+
 @pytest.mark.parametrize("family", [Bandwidth(), Bandwidth("laplacian"), Manhattan(), Polynomial(degree=2)], ids=str)
 def test_paths_equal_kernels_evaluated_one_by_one(family):
     rng = np.random.default_rng(3)

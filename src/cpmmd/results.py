@@ -272,9 +272,11 @@ class TestResult:
         lines = [
             f"{verdict} (p = {self.pvalue:.4g} {sign} {self.alpha:g}).",
             f"  method       {self.method}",
-            f"  samples      {m} v {n} rows, {self.width} columns{tested}",
+            f"  samples      {m} v {n} rows, {self.width} column{'s' * (self.width != 1)}{tested}",
             f"  statistic    {self.statistic:.5g}, against {every}{self.n_permutations} relabelings",
         ]
+        if "selected" in self.details:
+            lines.append(f"  class        {self.details['selected']['class']}")
         if self.kernel is not None:
             lines.append(f"  kernel       {self.kernel}")
         if self.calibration is not None:

@@ -49,6 +49,12 @@ def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
     raise unknown_name(f"value of '{name}':", value, known)
 
 
+def scale(value: object) -> None:
+    """Refuse anything but None and the known ways of scaling columns."""
+    if value is not None:
+        one_of("scale", value, ("standard",))
+
+
 def permutations_needed(alpha: float) -> int:
     """Smallest number of permutations with which p <= alpha can happen at all."""
     return math.ceil(1 / alpha - 1e-9) - 1

@@ -17,7 +17,6 @@ from cpmmd.inputs.samples import Samples
 from cpmmd.inputs.tables import Objects
 from cpmmd.samples import Array, Rows
 
-SCALES = (None, "standard")
 MAX_LEVELS = 50  # of a category; the rarer ones share one level
 ONE_HOT = np.sqrt(0.5)  # two different categories are then at distance 1
 MISSING = "(missing)"
@@ -52,8 +51,7 @@ class Preparation:
     @classmethod
     def fit(cls, samples: Samples, rows: Rows | None = None, *, scale: str | None = None) -> Preparation:
         """Fit on some rows of the pool (all of them when None)."""
-        if scale is not None:
-            validation.one_of("scale", scale, ("standard",))
+        validation.scale(scale)
         numbers = samples.numbers if rows is None else samples.numbers[rows]
         absent = np.isnan(numbers)
         fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(numbers.T, absent.T, strict=True)])

@@ -51,6 +51,20 @@ LAPLACIAN = BaseKernel("laplacian", power=1, bound=1.0, lipschitz=1.0)
 BASE_KERNELS = {kernel.name: kernel for kernel in (GAUSSIAN, LAPLACIAN)}
 
 
+class GaussianBased:
+    """Kernels whose base kernel is the Gaussian."""
+
+    @property
+    def bound(self) -> float:
+        """Nu of the kernel."""
+        return GAUSSIAN.bound
+
+    @property
+    def base_lipschitz(self) -> float:
+        """L of the base kernel."""
+        return GAUSSIAN.lipschitz
+
+
 def base_kernel(name: str) -> BaseKernel:
     """Look a base kernel up by name."""
     if name not in BASE_KERNELS:

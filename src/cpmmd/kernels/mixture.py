@@ -12,7 +12,7 @@ from torch import nn
 from cpmmd import validation
 from cpmmd.errors import InputError
 from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import GAUSSIAN
+from cpmmd.kernels.base import GaussianBased
 from cpmmd.kernels.deep import Deep, DeepKernel, DeepTrainable
 from cpmmd.kernels.deep.gram import gaussian_gram
 from cpmmd.kernels.deep.networks import Parameters
@@ -127,7 +127,7 @@ def _median_distance(rows: torch.Tensor) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureKernel:
+class MixtureKernel(GaussianBased):
     """A trained mixture, frozen; bandwidths are on the mapped inputs."""
 
     family: Mixture
@@ -135,16 +135,6 @@ class MixtureKernel:
     sigma_kappa: float
     sigma_q: float
     epsilon: float
-
-    @property
-    def bound(self) -> float:
-        """Nu of the kernel."""
-        return GAUSSIAN.bound
-
-    @property
-    def base_lipschitz(self) -> float:
-        """L of the Gaussian."""
-        return GAUSSIAN.lipschitz
 
     @property
     def lipschitz(self) -> float:

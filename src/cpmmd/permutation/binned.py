@@ -19,7 +19,8 @@ from cpmmd.samples import Array, Rows, draw_labels
 
 Tile = npt.NDArray[np.floating]
 TARGET_BINS = 200  # in all; 50 to 100 already cost no visible power
-FEWEST_BINS = 40  # of the smaller sample, if it has that many rows
+FEWEST_BINS = 40  # of the smaller sample, where that does not make too many in all
+MOST_BINS = 1000  # in all: a kernel's sums are then at most 8 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Bins:
     first, count
         Number of bins of X, and of all.
     dropped
-        Rows of X and of Y left over, at most ``size`` - 1 of each.
+        Rows of X and of Y left over: at most ``size`` - 1 of each, but more of a sample hundreds of times larger than the other.
     """
 
     order: Rows
@@ -57,8 +58,12 @@ class Bins:
 
 def cut_bins(m: int, n: int, rng: np.random.Generator, *, target: int = TARGET_BINS) -> Bins:
     """Shuffle each sample and cut it into bins, about ``target`` in all."""
-    size = max(1, min((m + n) // target, min(m, n) // FEWEST_BINS))
-    first, second = m // size, n // size
+    small = min(m, n)
+    wanted = min((m + n) // target, small // FEWEST_BINS)
+    size = max(1, min(max(wanted, -(-(m + n) // MOST_BINS)), small // 2))
+    few = small // size
+    many = min(max(m, n) // size, MOST_BINS - few)
+    first, second = (few, many) if m <= n else (many, few)
     x, y = rng.permutation(m)[: first * size], m + rng.permutation(n)[: second * size]
     return Bins(np.concatenate([x, y]), size, first, first + second, (m - first * size, n - second * size))
 

@@ -45,8 +45,7 @@ class KernelClass:
                 f"A class of the full-sample test must be a one-parameter family such as Bandwidth(). Got {self.family!r}; "
                 "trained kernels go into fixed=."
             )
-        if self.scale is not None:
-            validation.one_of("scale", self.scale, ("standard",))
+        validation.scale(self.scale)
         if validation.positive("narrowest", self.narrowest) > validation.positive("widest", self.widest):
             raise InputError(f"The narrowest bandwidth must not exceed the widest. Got {self.narrowest} and {self.widest}.")
 

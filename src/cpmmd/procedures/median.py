@@ -44,8 +44,7 @@ class MedianTest(Procedure):
     def __post_init__(self) -> None:
         base_kernel(self.base)
         validation.open_unit("train_fraction", self.train_fraction)
-        if self.scale is not None:
-            validation.one_of("scale", self.scale, ("standard",))
+        validation.scale(self.scale)
 
     def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Take the median, test."""

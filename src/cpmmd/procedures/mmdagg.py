@@ -67,8 +67,7 @@ class MMDAgg(Procedure):
             validation.whole(name, getattr(self, name), at_least=1)
         if self.bandwidths is not None:
             object.__setattr__(self, "bandwidths", tuple(validation.positive("bandwidths", b) for b in self.bandwidths))
-        if self.scale is not None:
-            validation.one_of("scale", self.scale, ("standard",))
+        validation.scale(self.scale)
 
     @property
     def default_permutations(self) -> int:  # type: ignore[override]

@@ -54,8 +54,7 @@ class MMDFuse(Procedure):
         validation.positive("lambda_multiplier", self.lambda_multiplier)
         validation.whole("n_permutations", self.n_permutations, at_least=1)
         validation.one_of("scaling", self.scaling, ("code", "paper"))
-        if self.scale is not None:
-            validation.one_of("scale", self.scale, ("standard",))
+        validation.scale(self.scale)
 
     @property
     def default_permutations(self) -> int:  # type: ignore[override]

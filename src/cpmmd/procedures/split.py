@@ -73,8 +73,7 @@ class SplitTest(Procedure):
         validation.open_unit("delta", self.delta)
         validation.whole("n_splits", self.n_splits, at_least=1)
         validation.one_of("combine", self.combine, tuple(COMBINE))
-        if self.scale is not None:
-            validation.one_of("scale", self.scale, ("standard",))
+        validation.scale(self.scale)
         if not isinstance(self.criterion, Criterion):
             raise InputError(
                 f"The 'criterion' parameter must be ComplexityPenalized(), Ratio() or Plain(). Got {self.criterion!r} instead."

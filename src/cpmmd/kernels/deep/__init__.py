@@ -13,7 +13,7 @@ from torch import nn
 from cpmmd import validation
 from cpmmd.errors import InputError
 from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import GAUSSIAN
+from cpmmd.kernels.base import GaussianBased
 from cpmmd.kernels.deep.gram import gaussian_gram
 from cpmmd.kernels.deep.networks import Mlp, ModuleNetwork, Network, Parameters, check_names
 from cpmmd.samples import Array, TwoSample
@@ -143,7 +143,7 @@ class DeepTrainable:
 
 
 @dataclass(frozen=True, eq=False)
-class DeepKernel:
+class DeepKernel(GaussianBased):
     """A trained feature kernel, frozen.
 
     Attributes
@@ -162,16 +162,6 @@ class DeepKernel:
     centre: Array
     scale: float
     spectral_product: float
-
-    @property
-    def bound(self) -> float:
-        """Nu of the kernel."""
-        return GAUSSIAN.bound
-
-    @property
-    def base_lipschitz(self) -> float:
-        """L of the base kernel."""
-        return GAUSSIAN.lipschitz
 
     @property
     def lipschitz(self) -> float:

@@ -1,0 +1,45 @@
+"""The full-sample test: its cost beside MMDAgg's, and what binned permutations cost in power."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+import numpy as np
+
+from benchmarks import repetitions
+from benchmarks.panels import PANELS
+from benchmarks.timing import best_times, report
+from cpmmd import FullSampleTest, two_sample_test
+from cpmmd.parallel import threads
+
+BINNED = ("mixture .05 n=200", "higgs n=200", "scale d=10 n=100", "kurtosis df=20 n=500")
+
+
+def cost() -> None:
+    """999 permutations, d = 28, one thread, same data."""
+    rng = np.random.default_rng(0)
+    with threads(1):
+        for n, wanted in ((200, "<= 1"), (1000, "<= 0.5")):
+            x, y = rng.normal(size=(n, 28)), rng.normal(size=(n, 28))
+            times = best_times({m: lambda m=m, x=x, y=y: two_sample_test(x, y, method=m, rng=0) for m in ("cp-full", "mmdagg")})
+            report(f"cp-full, {n} v {n}", times["cp-full"], times["mmdagg"], "mmdagg", wanted)
+
+
+def bins(count: int) -> None:
+    """Power with about 100 and 200 bins, and with rows permuted one by one."""
+    panels = {name: PANELS[name] for name in BINNED}
+    methods = {
+        "100 bins": partial(FullSampleTest, bins=100),
+        "200 bins": FullSampleTest,
+        "rows": partial(FullSampleTest, bins=10**9),
+    }
+    done = repetitions.run("full_sample_bins.jsonl", panels, methods, count, n_permutations=499)
+    print(repetitions.table(done, panels, methods))
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--repetitions", type=int, default=60)
+    cost()
+    bins(arguments.parse_args().repetitions)
