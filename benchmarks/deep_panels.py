@@ -14,7 +14,7 @@ from torch import nn
 
 from benchmarks import data, repetitions
 from benchmarks.deep_power import CRITERIA, make, mean_shift
-from cpmmd import Ascent, ComplexityPenalized, Deep, Plain, Ratio, SplitTest
+from cpmmd import Ascent, ComplexityPenalized, Deep, Plain, Ratio, SplitTest, two_sample_test
 from cpmmd.samples import TwoSample
 from cpmmd.selection.ascent import AscentSelector
 
@@ -125,7 +125,28 @@ def _collapse_run(width: int, seed: int, init: str) -> dict[str, float | bool | 
     }
 
 
-PARTS = {"widths": widths, "higgs": higgs, "images": images, "collapse": collapse}
+def calibration(seeds: int) -> None:
+    """C1-hat at full width across widths, and plain against self-consistent calibration (d = 50, n = 100, shift 0.5)."""
+    cells = [(init, width, "plain") for init in ("torch", "kaiming") for width in WIDTHS]
+    cells += [(init, 200, "self-consistent") for init in ("torch", "kaiming")]
+    runs = Parallel(n_jobs=2)(delayed(_calibrate)(*cell, seed) for cell in cells for seed in range(seeds))
+    for position, (init, width, kind) in enumerate(cells):
+        c1 = np.array([value for value, _ in runs[position * seeds : (position + 1) * seeds]])
+        rejected = np.mean([hit for _, hit in runs[position * seeds : (position + 1) * seeds]])
+        print(f"{init} width {width} {kind}: C1 {c1.mean():.4g} (from {c1.min():.4g} to {c1.max():.4g}), power {rejected:.2f}")
+
+
+def _calibrate(init: str, width: int, kind: str, seed: int) -> tuple[float, bool]:
+    torch.set_num_threads(1)
+    x, y = mean_shift(np.random.default_rng([5, seed]), d=50, n=100)
+    kernel = Deep(width=width, init=init, surrogate_width=None)
+    test = SplitTest(kernel, ComplexityPenalized(calibration=kind))
+    result = two_sample_test(x, y, method=test, rng=seed, n_permutations=200)
+    assert result.calibration is not None
+    return result.calibration.c1, result.reject
+
+
+PARTS = {"calibration": calibration, "widths": widths, "higgs": higgs, "images": images, "collapse": collapse}
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__)
