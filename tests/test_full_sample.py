@@ -66,12 +66,27 @@ def test_paths_equal_kernels_evaluated_one_by_one(family):
     labels = relabelings(bins, 3, rng)
     grid = bandwidth_multiples(1 / 16, 4.0)
     (path,) = geometry_paths(rows[bins.order], [family], [grid], bins, labels, rows)
+    assert len(path.sigmas) >= 5
     for sigma, values in zip(path.sigmas, path.mmd2, strict=True):
         K = ScaledKernel(family, sigma).gram(rows[bins.order])
         w = np.arange(len(K)) < bins.m
         exact = mmd.unbiased_mmd2(K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)])
         # Single precision tiles, and squaring doubles their relative error a dozen times.
         assert values[0] == pytest.approx(exact, abs=2e-6)
+
+
+def test_bandwidths_without_neighbours_are_left_out():
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(100, 40))
+    bins = cut_bins(50, 50, rng)
+    (path,) = geometry_paths(
+        rows[bins.order], [Bandwidth()], [bandwidth_multiples(1 / 64, 4.0)], bins, relabelings(bins, 2, rng), rows
+    )
+
+    def neighbours(sigma):
+        return (ScaledKernel(Bandwidth(), sigma).gram(rows).sum() - 100) / 100
+
+    assert neighbours(path.sigmas[-1]) >= 1 > neighbours(path.sigmas[-1] / np.sqrt(2))
 
 
 def test_scores_are_tail_probabilities_of_gammas():

@@ -19,11 +19,15 @@ from cpmmd.samples import Array
 TILE_ROWS = 256
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
 GRID_RATIO = np.sqrt(2.0)
+FEWEST_NEIGHBOURS = 1.0  # effective ones, of a row on average
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """One class under all relabelings: ``mmd2[j, b]`` at bandwidth ``sigmas[j]``, the observed labeling at b = 0."""
+    """One class under all relabelings: ``mmd2[j, b]`` at bandwidth ``sigmas[j]``, the observed labeling at b = 0.
+
+    Bandwidths so narrow that rows have fewer than one effective neighbour on average are left out.
+    """
 
     family: ScaleFamily
     sigmas: Array
@@ -67,11 +71,23 @@ def geometry_paths(
 
     edges = np.cumsum([0, *map(len, grids)])
     sums = fill_sums(bins, int(edges[-1]), TILE_ROWS, kernels_of)
-    values = np.array([binned_statistics(matrix, bins, labels) for matrix in sums])
     return [
-        Path(family, sigmas, values[start:stop])
+        _path(family, sigmas, sums[start:stop], bins, labels)
         for family, sigmas, (start, stop) in zip(families, grids, pairwise(edges), strict=True)
     ]
+
+
+def _path(family: ScaleFamily, sigmas: Array, sums: Array, bins: Bins, labels: Array) -> Path:
+    """Give the path of one family from its bin sums, without the bandwidths that see nobody.
+
+    A row's effective neighbours are the sum of its kernel values with the others. Where there is less than one on average, what
+    is left is the noise of a few close pairs, and each such bandwidth is one more lottery ticket for every relabeling.
+    The sum over the pool does not look at labels, so the choice is symmetric.
+    """
+    neighbours = sums.sum(axis=(1, 2)) / (bins.count * bins.size)
+    count = max(1, int(np.count_nonzero(neighbours >= FEWEST_NEIGHBOURS)))  # falls with the bandwidth
+    values = np.array([binned_statistics(matrix, bins, labels) for matrix in sums[:count]])
+    return Path(family, sigmas[:count], values)
 
 
 def _median(family: ScaleFamily, sample: Array) -> float:

@@ -31,7 +31,8 @@ TIE = 1e-6  # scores closer than this count as equal
 class KernelClass:
     """A one-parameter family on raw or standardised coordinates.
 
-    ``narrowest`` and ``widest`` bandwidth are in units of the median distance of the pool.
+    ``narrowest`` and ``widest`` bandwidth are in units of the median distance of the pool; the path ends earlier where a row has
+    less than one effective neighbour.
     """
 
     family: ScaleFamily
@@ -62,8 +63,8 @@ def default_classes() -> tuple[KernelClass, ...]:
     """Give the classes chosen in docs/full-sample.md."""
     return (
         KernelClass(Bandwidth("gaussian")),
-        KernelClass(Manhattan(), "standard", narrowest=1 / 4),
-        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 8, widest=2 * 2**0.5),
+        KernelClass(Manhattan(), "standard"),
+        KernelClass(Polynomial(degree=2), "standard"),
     )
 
 
