@@ -22,19 +22,20 @@ ROWS = 128  # rows of a kernel matrix evaluated at a time
 TIE = 8e-6  # tolerance in units of |K~|_F, the scale of the quadratic form's spread
 
 
-def pooled_matrix(distances: Array, m: int, values: Callable[[Array], Array]) -> tuple[Single, float]:
-    """Give the kernel matrix of the pool with zero diagonal, and its unbiased squared MMD in double precision."""
+def pooled_matrix(distances: Array, m: int, values: Callable[[Array], Array]) -> tuple[Single, float, float]:
+    """Give the kernel matrix of the pool with zero diagonal; in double precision its unbiased squared MMD and sum of squares."""
     matrix = np.empty(distances.shape, dtype=np.float32)
-    to_x, to_y = np.empty(len(matrix)), np.empty(len(matrix))
+    to_x, to_y, squares = np.empty(len(matrix)), np.empty(len(matrix)), 0.0
     for start in range(0, len(distances), ROWS):
         some = slice(start, min(start + ROWS, len(matrix)))
         block = values(distances[some])
         block[np.arange(len(block)), np.arange(some.start, some.stop)] = 0.0
         to_x[some], to_y[some] = block[:, :m].sum(axis=1), block[:, m:].sum(axis=1)
+        squares += float(np.einsum("ij,ij->", block, block))
         matrix[some] = block
     n = len(matrix) - m
     within = to_x[:m].sum() / (m * (m - 1)) + to_y[m:].sum() / (n * (n - 1))
-    return matrix, float(within - 2 * to_y[:m].sum() / (m * n))
+    return matrix, float(within - 2 * to_y[:m].sum() / (m * n)), squares
 
 
 def paired_matrix(distances: Array, n: int, values: Callable[[Array], Array]) -> tuple[Single, float]:

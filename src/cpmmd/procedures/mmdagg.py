@@ -184,7 +184,7 @@ def _labels(m: int, n: int, count: int, rng: np.random.Generator) -> npt.NDArray
 def _statistics(apart: Array, m: int, single: RadialKernel, draws: npt.NDArray[Any]) -> tuple[Array, float, float]:
     """Give one kernel's statistics, observed first, its tie tolerance, and the observed one in double precision."""
     if draws.dtype == bool:
-        matrix, mmd2 = many.pooled_matrix(apart, m, single.of_distances)
+        matrix, mmd2, _ = many.pooled_matrix(apart, m, single.of_distances)
         return *many.permutation_statistics(matrix, draws, m), mmd2
     H, total = many.paired_matrix(apart, m, single.of_distances)
     scale = 1 / (m * (m - 1))

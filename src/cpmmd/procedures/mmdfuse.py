@@ -68,49 +68,52 @@ class MMDFuse(Procedure):
         m, n = samples.m, samples.n
         pairs = min(m, n) * (min(m, n) - 1)
         sharpness = self.lambda_multiplier * (pairs if self.scaling == "code" else math.sqrt(pairs))
-        singles, values, spread, tolerance = self._statistics(pool, m, pairs, options.n_permutations, rng)
+        singles, values, spread, tolerance, observed = self._statistics(pool, m, pairs, options.n_permutations, rng)
         normalised = sharpness * values / spread[:, None]
         fused = logsumexp(normalised, axis=0) - math.log(len(singles))
         slack = float((sharpness * tolerance / spread).max())
-        null = PermutationNull(float(fused[0]), fused[1:], float(np.mean(fused >= fused[0] - slack)), exhaustive=False)
+        pvalue = float(np.mean(fused >= fused[0] - slack))  # ranked in the precision of the relabelings
+        exact = sharpness * observed / spread  # reported in double precision
+        statistic = float(logsumexp(exact)) - math.log(len(singles))
+        null = PermutationNull(statistic, fused[1:], pvalue, exhaustive=False)
         ranks = [int(many.upper_ranks(v[:1], t, v)[0]) for v, t in zip(values, tolerance, strict=True)]
         tests = [
             {
                 "kernel": s.name,
                 "bandwidth": s.bandwidth,
-                "mmd2": v[0],
+                "mmd2": float(o),
                 "pvalue": r / len(v),
                 "weight": 1 / len(singles),
                 "fused": f,
             }
-            for s, v, r, f in zip(singles, values, ranks, normalised[:, 0], strict=True)
+            for s, v, o, r, f in zip(singles, values, observed, ranks, exact, strict=True)
         ]
         return conclude(
             samples,
             options,
             null,
             tested_sizes=(m, n),
-            kernel=singles[int(np.argmax(normalised[:, 0]))],
+            kernel=singles[int(np.argmax(exact))],
             preparation=preparation,
             details={"tests": tests, "sharpness": sharpness},
         )
 
     def _statistics(
         self, pool: Array, m: int, pairs: int, count: int, rng: np.random.Generator
-    ) -> tuple[list[RadialKernel], Array, Array, Array]:
-        """Give the kernels, their statistics (observed first), the norms they are divided by, and tie tolerances."""
+    ) -> tuple[list[RadialKernel], Array, Array, Array, Array]:
+        """Give the kernels, their statistics (observed first), norms to divide by, tie tolerances, and exact observed ones."""
         labels = np.vstack([(np.arange(len(pool)) < m)[None], draw_labels(len(pool), m, count, rng)])
         singles, rows = [], []
         for norm in dict.fromkeys(profile(name).norm for name in self.kernels):
             apart = distances(norm, pool)
             grid = bandwidth_grid(apart, self.n_bandwidths)
             for single in (s for name in self.kernels if profile(name).norm == norm for s in _members(name, grid)):
-                matrix, _ = many.pooled_matrix(apart, m, single.of_distances)
-                spread = math.sqrt(max(many.frobenius(matrix) ** 2 / pairs, 1e-300))
-                rows.append((*many.permutation_statistics(matrix, labels, m), spread))
+                matrix, observed, squares = many.pooled_matrix(apart, m, single.of_distances)
+                spread = math.sqrt(max(squares / pairs, 1e-300))
+                rows.append((*many.permutation_statistics(matrix, labels, m), spread, observed))
                 singles.append(single)
-        values, tolerance, norms = zip(*rows, strict=True)
-        return singles, np.array(values), np.array(norms), np.array(tolerance)
+        values, tolerance, norms, exact = (np.array(column) for column in zip(*rows, strict=True))
+        return singles, values, norms, tolerance, exact
 
 
 def _members(name: str, grid: Array) -> list[RadialKernel]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -75,8 +76,6 @@ class Deep:
     def network(self, width: int, row_shape: tuple[int, ...]) -> Network:
         """Give the architecture for inputs of ``width`` columns, rows of ``row_shape``."""
         if self.module is not None:
-            import copy
-
             return ModuleNetwork(copy.deepcopy(self.module), self.lipschitz, row_shape)
         return Mlp((width, *[self.width] * self.depth, self.out), self.activation, self.init, self.bias)
 
