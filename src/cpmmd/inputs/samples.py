@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cpmmd import validation
 from cpmmd.errors import InputError
+from cpmmd.inputs.numbers import Chosen, Numbers, Stacked
 from cpmmd.inputs.tables import Objects, Table, read_table
-from cpmmd.samples import Array
+from cpmmd.samples import Rows
 
 MISSING = ("error", "drop", "impute")
 LISTED = 8  # columns named in a message before "and so on"
@@ -21,7 +23,7 @@ LISTED = 8  # columns named in a message before "and so on"
 class Samples:
     """The pool of both samples before any encoding is fitted: rows of X first."""
 
-    numbers: Array
+    numbers: Numbers
     number_names: tuple[str, ...]
     dates: frozenset[str]
     categories: Mapping[str, Objects]
@@ -29,6 +31,7 @@ class Samples:
     n: int
     row_shape: tuple[int, ...]
     notes: tuple[str, ...] = ()
+    complete: bool = False  # True when no value is missing
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -43,14 +46,14 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
     b = _matched(a, b)
     for table, name in ((a, "x"), (b, "y")):
         _check_rows(table, name)
-        _check_finite(table, name)
+    gaps = {"x": _scan(a, "x"), "y": _scan(b, "y")}
     notes: list[str] = []
     if missing == "error":
-        _check_present(a, b)
+        _check_present(gaps)
     elif missing == "drop":
-        a, b = _without_missing(a, "x", notes), _without_missing(b, "y", notes)
+        a, b = _without_missing(a, "x", gaps["x"], notes), _without_missing(b, "y", gaps["y"], notes)
     return Samples(
-        numbers=np.vstack([a.numbers, b.numbers]),
+        numbers=Stacked(a.numbers, b.numbers),
         number_names=a.number_names,
         dates=a.dates,
         categories={c: np.concatenate([a.categories[c], b.categories[c]]) for c in a.categories},
@@ -58,6 +61,7 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
         n=b.rows,
         row_shape=a.row_shape,
         notes=tuple(notes),
+        complete=missing == "drop" or not any(gap.rows.any() for gap in gaps.values()),
     )
 
 
@@ -83,7 +87,7 @@ def _matched(a: Table, b: Table) -> Table:
             "something else in the other; convert them."
         )
     order = [b.number_names.index(name) for name in a.number_names]
-    return replace(b, numbers=b.numbers[:, order], number_names=a.number_names)
+    return replace(b, numbers=Chosen(b.numbers, columns=np.array(order, dtype=int)), number_names=a.number_names)
 
 
 def _name_difference(a: Table, b: Table) -> str:
@@ -104,42 +108,63 @@ def _check_rows(table: Table, name: str) -> None:
         raise InputError(f"Each sample must have at least 2 rows. Sample {name} has {table.rows}.")
 
 
-def _check_finite(table: Table, name: str) -> None:
-    infinite = np.isinf(table.numbers)
+@dataclass(frozen=True, eq=False)
+class _Gaps:
+    """Where a sample has missing values: their number and first row by column, and which rows have any."""
+
+    counts: Mapping[str, int]
+    first: Mapping[str, int]
+    rows: npt.NDArray[np.bool_]
+
+
+def _scan(table: Table, name: str) -> _Gaps:
+    """Look at every value once, a block at a time: infinite ones are refused, missing ones counted."""
+    width = len(table.number_names)
+    infinite, absent, first = np.zeros(width, int), np.zeros(width, int), np.full(width, -1)
+    gaps, start = np.zeros(table.rows, dtype=bool), 0
+    for block in table.numbers.blocks():
+        finite = np.isfinite(block)
+        if not finite.all():
+            missing = np.isnan(block)
+            infinite += (~finite & ~missing).sum(axis=0)
+            absent += missing.sum(axis=0)
+            first = np.where((first < 0) & missing.any(axis=0), start + missing.argmax(axis=0), first)
+            gaps[start : start + len(block)] = missing.any(axis=1)
+        start += len(block)
     if infinite.any():
-        counts = infinite.sum(axis=0)
-        where = [f"{table.number_names[j]}: {counts[j]}" for j in np.flatnonzero(counts)]
+        where = [f"{table.number_names[j]}: {infinite[j]}" for j in np.flatnonzero(infinite)]
         raise InputError(
             f"Values must be finite. Sample {name} has infinite ones in columns {_listed(where)}; replace or remove them."
         )
+    numbers = [table.number_names[j] for j in np.flatnonzero(absent)]
+    counts, rows = (
+        dict(zip(numbers, absent[absent > 0].tolist(), strict=True)),
+        dict(zip(numbers, first[absent > 0], strict=True)),
+    )
+    for column, values in table.categories.items():
+        empty = np.flatnonzero([v is None for v in values])
+        if len(empty):
+            counts[column], rows[column] = len(empty), int(empty[0])
+            gaps[empty] = True
+    return _Gaps(counts, rows, gaps)
 
 
-def _missing_counts(table: Table) -> dict[str, int]:
-    counts = dict(zip(table.number_names, np.isnan(table.numbers).sum(axis=0).tolist(), strict=True))
-    counts |= {c: sum(v is None for v in values) for c, values in table.categories.items()}
-    return {c: k for c, k in counts.items() if k}
-
-
-def _check_present(a: Table, b: Table) -> None:
-    found = [f"{c}: {k} in {s}" for table, s in ((a, "x"), (b, "y")) for c, k in _missing_counts(table).items()]
+def _check_present(gaps: Mapping[str, _Gaps]) -> None:
+    found = [(f"{c}: {k} in {s}", f"row {gap.first[c]} of {s}") for s, gap in gaps.items() for c, k in gap.counts.items()]
     if found:
         raise InputError(
-            f"Values must not be missing. Found {_listed(found)}. Pass missing='drop' to leave those rows out, or "
-            "missing='impute' to fill them in and test missingness too."
+            f"Values must not be missing. Found {_listed([what for what, _ in found])}, the first in {found[0][1]} (counted from 0). "
+            "Pass missing='drop' to leave those rows out, or missing='impute' to fill them in and test missingness too."
         )
 
 
-def _without_missing(table: Table, name: str, notes: list[str]) -> Table:
-    keep = ~np.isnan(table.numbers).any(axis=1)
-    for values in table.categories.values():
-        keep &= np.array([v is not None for v in values], dtype=bool)
-    dropped = int(np.count_nonzero(~keep))
-    if dropped == 0:
+def _without_missing(table: Table, name: str, gaps: _Gaps, notes: list[str]) -> Table:
+    keep: Rows = np.flatnonzero(~gaps.rows)
+    if len(keep) == table.rows:
         return table
-    notes.append(f"{dropped} of {table.rows} rows of {name} dropped for missing values")
-    kept = replace(table, numbers=table.numbers[keep], categories={c: v[keep] for c, v in table.categories.items()})
-    if kept.rows < 2:
+    notes.append(f"{table.rows - len(keep)} of {table.rows} rows of {name} dropped for missing values")
+    if len(keep) < 2:
         raise InputError(
-            f"Each sample must have at least 2 rows without missing values. Sample {name} has {kept.rows}; try missing='impute'."
+            f"Each sample must have at least 2 rows without missing values. Sample {name} has {len(keep)}; try missing='impute'."
         )
-    return kept
+    return replace(table, numbers=Chosen(table.numbers, rows=keep), categories={c: v[keep] for c, v in table.categories.items()})

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.errors import InputError
+from cpmmd.inputs.numbers import Chunked, Columns, Matrix, Numbers
 from cpmmd.samples import Array
 
 Objects = npt.NDArray[np.object_]
@@ -24,7 +25,7 @@ class Table:
     Attributes
     ----------
     numbers
-        n x p matrix of the numeric, boolean and date columns (dates in days), NaN where missing.
+        Rows of the numeric, boolean and date columns (dates in days), NaN where missing.
     number_names
         Their names; positions as text for arrays.
     dates
@@ -37,7 +38,7 @@ class Table:
         Shape of one row before it was flattened, (d,) for tables.
     """
 
-    numbers: Array
+    numbers: Numbers
     number_names: tuple[str, ...]
     dates: frozenset[str]
     categories: Mapping[str, Objects]
@@ -86,7 +87,7 @@ def _from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
         raise InputError(f"Column names must be unique. Sample {name} has {', '.join(twice)} more than once; rename them.")
     if not columns:
         raise InputError(f"Sample {name} must have at least one column. Got none.")
-    numbers: list[Array] = []
+    numbers: list[Chunked] = []
     number_names: list[str] = []
     dates: set[str] = set()
     categories: dict[str, Objects] = {}
@@ -96,11 +97,10 @@ def _from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
         if kind == "category":
             categories[label] = _as_text(series)
             continue
-        numbers.append(_as_days(series) if kind == "date" else _as_floats(series))
+        numbers.append(Chunked([_as_days(series)]) if kind == "date" else _as_numbers(series))
         number_names.append(label)
         dates |= {label} if kind == "date" else set()
-    matrix = np.column_stack(numbers) if numbers else np.empty((len(frame), 0))
-    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),))
+    return Table(Columns(tuple(numbers), len(frame)), tuple(number_names), frozenset(dates), categories, True, (len(columns),))
 
 
 def _kind(series: nw.Series[Any], column: str, name: str) -> str:
@@ -120,6 +120,14 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
         f"Columns must hold numbers, booleans, dates or text. "
         f"Column {column!r} of sample {name} has type {dtype}; convert or drop it."
     )
+
+
+def _as_numbers(series: nw.Series[Any]) -> Chunked:
+    """Give a column's values; Arrow floats without missing ones stay where they are, memory-mapped files included."""
+    native = series.to_native()
+    if series.dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
+        return Chunked([chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)])
+    return Chunked([_as_floats(series)])
 
 
 def _as_floats(series: nw.Series[Any]) -> Array:
@@ -152,12 +160,12 @@ def _from_array(data: Any, name: str) -> Table:
         array = array.astype("datetime64[us]").astype(np.float64) / (1e6 * SECONDS_A_DAY)
     if array.dtype.kind not in "fiub":
         array = _object_to_float(array, name)
-    matrix = array.astype(np.float64).reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
+    matrix = array.reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
     row_shape = array.shape[1:] if array.ndim > 1 else (1,)
     if matrix.shape[1] == 0:
         raise InputError(f"Sample {name} must have at least one column. Got shape {array.shape}.")
     names = tuple(str(i) for i in range(matrix.shape[1]))
-    return Table(matrix, names, frozenset(), {}, False, row_shape)
+    return Table(Matrix(matrix), names, frozenset(), {}, False, row_shape)
 
 
 def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:
