@@ -152,9 +152,10 @@ def _scan(table: Table, name: str) -> _Gaps:
 def _check_present(gaps: Mapping[str, _Gaps]) -> None:
     found = [(f"{c}: {k} in {s}", f"row {gap.first[c]} of {s}") for s, gap in gaps.items() for c, k in gap.counts.items()]
     if found:
+        counts, (_, first) = _listed([what for what, _ in found]), found[0]
         raise InputError(
-            f"Values must not be missing. Found {_listed([what for what, _ in found])}, the first in {found[0][1]} (counted from 0). "
-            "Pass missing='drop' to leave those rows out, or missing='impute' to fill them in and test missingness too."
+            f"Values must not be missing. Found {counts}, the first in {first} (counted from 0). Pass missing='drop' to "
+            "leave those rows out, or missing='impute' to fill them in and test missingness too."
         )
 
 
