@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 import re
+from typing import Any
+
+import numpy as np
 
 from cpmmd.errors import InputError, unknown_name
 
@@ -98,3 +101,15 @@ def byte_count(name: str, value: object) -> int:
     raise InputError(
         f"The '{name}' parameter must be a number of bytes above 0, or text such as '500MB' or '2GB'. Got {value!r}."
     )
+
+
+def generator(rng: Any) -> tuple[int | None, np.random.Generator]:
+    """Give the seed that repeats the draws (None where there is none) and the generator."""
+    if isinstance(rng, np.random.Generator):
+        return None, rng
+    if rng is None:
+        rng = int(np.random.SeedSequence().generate_state(1)[0])  # short enough to type again
+    try:
+        return (int(rng) if isinstance(rng, (int, np.integer)) else None), np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The 'rng' parameter must be a seed >= 0, a numpy Generator or None. Got {rng!r} instead.") from error

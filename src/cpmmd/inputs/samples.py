@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,11 @@ LISTED = 8  # columns named in a message before "and so on"
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The pool of both samples before any encoding is fitted: rows of X first."""
+    """The pool of both samples before any encoding is fitted: rows of X first.
+
+    ``kinds`` names the integer and boolean columns; ``kept`` are the rows' numbers in their own sample as it came, None when
+    no row was left out.
+    """
 
     numbers: Numbers
     number_names: tuple[str, ...]
@@ -32,6 +36,8 @@ class Samples:
     row_shape: tuple[int, ...]
     notes: tuple[str, ...] = ()
     complete: bool = False  # True when no value is missing
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    kept: Rows | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,7 +68,15 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
         row_shape=a.row_shape,
         notes=tuple(notes),
         complete=missing == "drop" or not any(gap.rows.any() for gap in gaps.values()),
+        kinds=dict(a.kinds.items() & b.kinds.items()),
+        kept=_kept(a, b),
     )
+
+
+def _kept(a: Table, b: Table) -> Rows | None:
+    if a.kept is None and b.kept is None:
+        return None
+    return np.concatenate([np.arange(t.rows) if t.kept is None else t.kept for t in (a, b)])
 
 
 def _matched(a: Table, b: Table) -> Table:
@@ -168,4 +182,5 @@ def _without_missing(table: Table, name: str, gaps: _Gaps, notes: list[str]) -> 
         raise InputError(
             f"Each sample must have at least 2 rows without missing values. Sample {name} has {len(keep)}; try missing='impute'."
         )
-    return replace(table, numbers=Chosen(table.numbers, rows=keep), categories={c: v[keep] for c, v in table.categories.items()})
+    categories = {c: v[keep] for c, v in table.categories.items()}
+    return replace(table, numbers=Chosen(table.numbers, rows=keep), categories=categories, kept=keep)

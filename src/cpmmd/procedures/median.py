@@ -67,7 +67,15 @@ class MedianTest(Procedure):
             rng=permutation_stream,
             memory_limit=options.memory_limit,
         )
-        return conclude_kernel(samples, options, test, kernel=kernel, preparation=preparation)
+        return conclude_kernel(
+            samples,
+            options,
+            test,
+            kernel=kernel,
+            preparation=preparation,
+            tested=tested if self.split else None,
+            held_out=self.split,
+        )
 
 
 def median_kernel(rows: Array, base: str) -> ScaledKernel:
