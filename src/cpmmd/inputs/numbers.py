@@ -36,8 +36,10 @@ class Numbers(ABC):
 
     def __getitem__(self, rows: Any) -> Array:
         if isinstance(rows, tuple):
-            block: Array = self[rows[0]][:, rows[1]]
+            block: Array = self[rows[0]][..., rows[1]]
             return block
+        if isinstance(rows, (int, np.integer)):
+            return self.take(np.array([rows]))[0]
         return self.take(np.arange(len(self))[rows])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
