@@ -9,6 +9,7 @@ from cpmmd.errors import CpmmdError, CpmmdWarning
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.manhattan import Manhattan
 from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.many import ManyResults, run_many
 from cpmmd.procedures.full_sample import FullSampleTest, KernelClass
 from cpmmd.procedures.median import MedianTest
 from cpmmd.procedures.mmdagg import MMDAgg
@@ -36,6 +37,7 @@ __all__ = [
     "MMDAgg",
     "MMDFuse",
     "Manhattan",
+    "ManyResults",
     "MedianTest",
     "Mixture",
     "Plain",
@@ -45,6 +47,7 @@ __all__ = [
     "TestResult",
     "load_kernel",
     "methods",
+    "run_many",
     "save_kernel",
     "two_sample_test",
 ]

@@ -39,7 +39,8 @@ class Numbers(ABC):
             block: Array = self[rows[0]][..., rows[1]]
             return block
         if isinstance(rows, (int, np.integer)):
-            return self.take(np.array([rows]))[0]
+            row: Array = self.take(np.array([rows]))[0]
+            return row
         return self.take(np.arange(len(self))[rows])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
