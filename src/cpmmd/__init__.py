@@ -18,6 +18,7 @@ from cpmmd.procedures.split import SplitTest
 from cpmmd.results import TestResult
 from cpmmd.selection.ascent_options import Ascent
 from cpmmd.storage import load_kernel, save_kernel
+from cpmmd.study import Study, StudyTable, power_study
 
 if TYPE_CHECKING:
     from cpmmd.kernels.deep import Deep
@@ -44,10 +45,16 @@ __all__ = [
     "Polynomial",
     "Ratio",
     "SplitTest",
+    "Study",
+    "StudyTable",
     "TestResult",
     "load_kernel",
     "methods",
+<<<<<<< HEAD
     "run_many",
+=======
+    "power_study",
+>>>>>>> bfdce0e
     "save_kernel",
     "two_sample_test",
 ]

@@ -22,7 +22,7 @@ from cpmmd.selection import Selector, selector_for
 from cpmmd.selection.ascent_options import Ascent
 from cpmmd.splitting import Split, stratified_split
 
-MAX_TRAIN_ROWS = 2048  # more hardly change the choice (benchmarks/results/selection_size.md)
+MAX_TRAIN_ROWS = 2048  # more hardly change the choice (benchmarks/results/selection_size.csv)
 # Valid for p-values of any dependence: Rueschendorf (1982), Meinshausen et al. (2009), Vovk and Wang (2020).
 COMBINE: dict[str, Callable[[Array], float]] = {
     "median": lambda p: 2 * float(np.median(p)),
