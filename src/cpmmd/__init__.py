@@ -50,11 +50,8 @@ __all__ = [
     "TestResult",
     "load_kernel",
     "methods",
-<<<<<<< HEAD
-    "run_many",
-=======
     "power_study",
->>>>>>> bfdce0e
+    "run_many",
     "save_kernel",
     "two_sample_test",
 ]
