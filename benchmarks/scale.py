@@ -193,7 +193,7 @@ def hyppo_test(x: np.ndarray, y: np.ndarray) -> object:
 def goodpoints_test(x: np.ndarray, y: np.ndarray) -> object:
     from goodpoints.ctt import ctt
 
-    return ctt(x, y, g=4, B=200, lam=np.array([0.5 / KERNEL.sigma**2]), null_seed=0)
+    return ctt(x, y, g=4, B=200, lam=np.sqrt(2) * KERNEL.sigma, null_seed=0)
 
 
 PARTS: dict[str, Callable[[], list[str]]] = {"engine": engine, "full": full, "memory": memory, "peers": peers, "curve": curve}
