@@ -40,15 +40,25 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
     """Read both samples, match their columns, and deal with missing values."""
     validation.one_of("missing", missing, MISSING)
     a, b = read_table(x, "x"), read_table(y, "y")
-    b = _matched(a, b)
-    for table, name in ((a, "x"), (b, "y")):
+    (a, b), notes = checked_tables({"x": a, "y": _matched(a, b)}, missing=missing)
+    return pooled(a, b, notes)
+
+
+def checked_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Table], tuple[str, ...]]:
+    """Give tables with enough rows, finite values and missing ones dealt with, and notes; keys are what messages call them."""
+    for name, table in tables.items():
         _check_rows(table, name)
         _check_finite(table, name)
     notes: list[str] = []
     if missing == "error":
-        _check_present(a, b)
+        _check_present(tables)
     elif missing == "drop":
-        a, b = _without_missing(a, "x", notes), _without_missing(b, "y", notes)
+        return [_without_missing(table, name, notes) for name, table in tables.items()], tuple(notes)
+    return list(tables.values()), ()
+
+
+def pooled(a: Table, b: Table, notes: tuple[str, ...] = ()) -> Samples:
+    """Give the pool of two tables with the same columns in the same order."""
     return Samples(
         numbers=np.vstack([a.numbers, b.numbers]),
         number_names=a.number_names,
@@ -57,7 +67,7 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
         m=a.rows,
         n=b.rows,
         row_shape=a.row_shape,
-        notes=tuple(notes),
+        notes=notes,
     )
 
 
@@ -79,7 +89,7 @@ def _matched(a: Table, b: Table) -> Table:
     clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
     if clash:
         raise InputError(
-            f"A column must be of one kind in both samples. {_listed(clash)} are numbers, dates or text in one and "
+            f"A column must be of one kind in both samples. {listed(clash)} are numbers, dates or text in one and "
             "something else in the other; convert them."
         )
     order = [b.number_names.index(name) for name in a.number_names]
@@ -90,11 +100,12 @@ def _name_difference(a: Table, b: Table) -> str:
     if not (a.named and b.named):
         return ""
     only_a, only_b = sorted(set(a.names) - set(b.names)), sorted(set(b.names) - set(a.names))
-    parts = [f"only in {s}: {_listed(names)}" for s, names in (("x", only_a), ("y", only_b)) if names]
+    parts = [f"only in {s}: {listed(names)}" for s, names in (("x", only_a), ("y", only_b)) if names]
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Give some names for a message, long ones cut."""
     shown = ", ".join(repr(n if len(n) <= 40 else n[:37] + "...") for n in names[:LISTED])
     return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
@@ -110,7 +121,7 @@ def _check_finite(table: Table, name: str) -> None:
         counts = infinite.sum(axis=0)
         where = [f"{table.number_names[j]}: {counts[j]}" for j in np.flatnonzero(counts)]
         raise InputError(
-            f"Values must be finite. Sample {name} has infinite ones in columns {_listed(where)}; replace or remove them."
+            f"Values must be finite. Sample {name} has infinite ones in columns {listed(where)}; replace or remove them."
         )
 
 
@@ -120,11 +131,11 @@ def _missing_counts(table: Table) -> dict[str, int]:
     return {c: k for c, k in counts.items() if k}
 
 
-def _check_present(a: Table, b: Table) -> None:
-    found = [f"{c}: {k} in {s}" for table, s in ((a, "x"), (b, "y")) for c, k in _missing_counts(table).items()]
+def _check_present(tables: Mapping[str, Table]) -> None:
+    found = [f"{c}: {k} in {name}" for name, table in tables.items() for c, k in _missing_counts(table).items()]
     if found:
         raise InputError(
-            f"Values must not be missing. Found {_listed(found)}. Pass missing='drop' to leave those rows out, or "
+            f"Values must not be missing. Found {listed(found)}. Pass missing='drop' to leave those rows out, or "
             "missing='impute' to fill them in and test missingness too."
         )
 

@@ -35,6 +35,8 @@ class Table:
         Whether the names came with the data.
     row_shape
         Shape of one row before it was flattened, (d,) for tables.
+    columns
+        All names in the order of the data.
     """
 
     numbers: Array
@@ -43,6 +45,7 @@ class Table:
     categories: Mapping[str, Objects]
     named: bool
     row_shape: tuple[int, ...]
+    columns: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -59,15 +62,16 @@ def read_table(data: Any, name: str) -> Table:
     """Read one sample; ``name`` is what messages call it."""
     if isinstance(data, Table):
         return data
-    native = _as_frame(data, name)
-    if native is not None:
-        return _from_frame(native, name)
+    frame = as_frame(data, name)
+    if frame is not None:
+        return from_frame(frame, name)
     if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, known without importing torch
         data = data.detach().cpu().numpy()
     return _from_array(data, name)
 
 
-def _as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
+def as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
+    """Give any kind of data frame as a narwhals one, None for what is no frame."""
     try:
         frame: Any = nw.from_native(data, allow_series=True, pass_through=True)
     except Exception as error:  # narwhals raises a different class for each back end
@@ -79,7 +83,8 @@ def _as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
+def from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
+    """Read a data frame, column by column."""
     columns = frame.columns
     if len(set(columns)) < len(columns):
         twice = sorted({str(c) for c in columns if list(columns).count(c) > 1})
@@ -96,11 +101,11 @@ def _from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
         if kind == "category":
             categories[label] = _as_text(series)
             continue
-        numbers.append(_as_days(series) if kind == "date" else _as_floats(series))
+        numbers.append(as_days(np.asarray(series.to_numpy())) if kind == "date" else _as_floats(series))
         number_names.append(label)
         dates |= {label} if kind == "date" else set()
     matrix = np.column_stack(numbers) if numbers else np.empty((len(frame), 0))
-    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),))
+    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),), tuple(map(str, columns)))
 
 
 def _kind(series: nw.Series[Any], column: str, name: str) -> str:
@@ -129,8 +134,9 @@ def _as_floats(series: nw.Series[Any]) -> Array:
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
-def _as_days(series: nw.Series[Any]) -> Array:
-    stamps = np.asarray(series.to_numpy()).astype("datetime64[us]")
+def as_days(stamps: npt.NDArray[Any]) -> Array:
+    """Give dates in days, NaN where missing."""
+    stamps = stamps.astype("datetime64[us]")
     days = stamps.astype(np.int64) / (1e6 * SECONDS_A_DAY)
     return np.where(np.isnat(stamps), np.nan, days)
 
@@ -157,7 +163,7 @@ def _from_array(data: Any, name: str) -> Table:
     if matrix.shape[1] == 0:
         raise InputError(f"Sample {name} must have at least one column. Got shape {array.shape}.")
     names = tuple(str(i) for i in range(matrix.shape[1]))
-    return Table(matrix, names, frozenset(), {}, False, row_shape)
+    return Table(matrix, names, frozenset(), {}, False, row_shape, names)
 
 
 def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:
