@@ -143,19 +143,26 @@ def two_sample_test(
     >>> result.reject, result.pvalue
     (True, 0.001)
     """
-    alpha = validation.open_unit("alpha", alpha)
-    name, procedure = resolve_method(method)
-    if scale is not None:
-        procedure = _with_scale(procedure, scale)
-    count = procedure.default_permutations if n_permutations is None else n_permutations
-    options = RunOptions(alpha, validation.permutation_count(count, alpha), name)
-    seed, generator = _generator(rng)
+    procedure, options = plan_test(method, alpha=alpha, n_permutations=n_permutations, scale=scale)
+    seed, generator = seeded(rng)
     samples = read_samples(x, y, missing=missing)
     if n_jobs is not None:
         n_jobs = validation.whole("n_jobs", n_jobs, at_least=1)
     with threads(n_jobs), reporting_to(progress):
         result = procedure.run(samples, options, generator)
     return replace(result, seed=seed)
+
+
+def plan_test(
+    method: str | Procedure, *, alpha: float, n_permutations: int | None, scale: str | None
+) -> tuple[Procedure, RunOptions]:
+    """Give the procedure and the options that a call asks for, checked."""
+    alpha = validation.open_unit("alpha", alpha)
+    name, procedure = resolve_method(method)
+    if scale is not None:
+        procedure = _with_scale(procedure, scale)
+    count = procedure.default_permutations if n_permutations is None else n_permutations
+    return procedure, RunOptions(alpha, validation.permutation_count(count, alpha), name)
 
 
 def _with_scale(procedure: Procedure, scale: str) -> Procedure:
@@ -168,7 +175,8 @@ def _with_scale(procedure: Procedure, scale: str) -> Procedure:
     return scaled
 
 
-def _generator(rng: Any) -> tuple[int | None, np.random.Generator]:
+def seeded(rng: Any) -> tuple[int | None, np.random.Generator]:
+    """Give the seed, where there is one, and the generator of what was passed as ``rng``."""
     if isinstance(rng, np.random.Generator):
         return None, rng
     if rng is None:

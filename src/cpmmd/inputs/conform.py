@@ -30,7 +30,7 @@ def conform(data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, .
         _check_columns(list(labels), reference, name, notes)
         table = from_frame(frame.select([labels[column] for column in reference.columns]), name)
     elif reference.named and isinstance(data, Table) and data.named:
-        table = data
+        table = read_table(data, name)
         _check_columns(list(table.columns), reference, name, notes)
     else:
         return _by_position(read_table(_numbers_in_text(data, notes), name), reference, name, notes), tuple(notes)

@@ -71,6 +71,11 @@ def pooled(a: Table, b: Table, notes: tuple[str, ...] = ()) -> Samples:
     )
 
 
+def alone(table: Table) -> Samples:
+    """Give one table as a pool without a second sample, to be transformed."""
+    return pooled(table, table.take(np.arange(0)))
+
+
 def _matched(a: Table, b: Table) -> Table:
     """Give ``b`` with the columns in the order of ``a``; names decide where both samples have them."""
     if len(a.names) != len(b.names):
@@ -141,14 +146,14 @@ def _check_present(tables: Mapping[str, Table]) -> None:
 
 
 def _without_missing(table: Table, name: str, notes: list[str]) -> Table:
-    keep = ~np.isnan(table.numbers).any(axis=1)
+    keep = np.asarray(~np.isnan(table.numbers).any(axis=1))
     for values in table.categories.values():
         keep &= np.array([v is not None for v in values], dtype=bool)
     dropped = int(np.count_nonzero(~keep))
     if dropped == 0:
         return table
     notes.append(f"{dropped} of {table.rows} rows of {name} dropped for missing values")
-    kept = replace(table, numbers=table.numbers[keep], categories={c: v[keep] for c, v in table.categories.items()})
+    kept = table.take(keep)
     if kept.rows < 2:
         raise InputError(
             f"Each sample must have at least 2 rows without missing values. Sample {name} has {kept.rows}; try missing='impute'."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -57,11 +57,15 @@ class Table:
         """All column names, numeric ones first."""
         return (*self.number_names, *self.categories)
 
+    def take(self, rows: npt.NDArray[Any]) -> Table:
+        """Give some rows, by number or by mask."""
+        return replace(self, numbers=self.numbers[rows], categories={c: v[rows] for c, v in self.categories.items()})
+
 
 def read_table(data: Any, name: str) -> Table:
     """Read one sample; ``name`` is what messages call it."""
     if isinstance(data, Table):
-        return data
+        return data if data.columns else replace(data, columns=data.names)
     frame = as_frame(data, name)
     if frame is not None:
         return from_frame(frame, name)
