@@ -43,9 +43,9 @@ def _train_size(name: str, rows: int, train_fraction: float) -> int:
     return size
 
 
-def set_aside(rows: int, fraction: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
+def set_aside(rows: int, fraction: float, rng: np.random.Generator, *, at_most: int) -> tuple[Rows, Rows]:
     """Split the row numbers of one sample at random: those set aside, and the others, both shuffled."""
-    size = round(rows * fraction)
+    size = min(round(rows * fraction), at_most)
     if size < 2 or rows - size < 2:
         raise InputError(
             f"The reference must leave at least 2 rows to train on and 2 to test with. It has {rows}, which "

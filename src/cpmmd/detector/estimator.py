@@ -17,14 +17,14 @@ from cpmmd.detector.batches import BatchResult, batch_seed, content_digest
 from cpmmd.detector.frozen import Frozen, FrozenTest, adopt, train
 from cpmmd.detector.state import State, pack, unpack
 from cpmmd.errors import InputError
-from cpmmd.files import read_file, write_file
+from cpmmd.files import Tensors, read_file, write_file
 from cpmmd.inputs import Table, checked_tables, conform, pooled, read_table
 from cpmmd.inputs.samples import MISSING
 from cpmmd.parallel import threads
 from cpmmd.procedures.base import Procedure, RunOptions
 
 
-class UnfittedError(InputError, NotFittedError):
+class UnfittedError(InputError, NotFittedError):  # type: ignore[misc]
     """A detector was used before it was fitted."""
 
 
@@ -47,7 +47,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     scale
         ``"standard"`` standardises columns; None is the method's own.
     train_fraction
-        Share of the reference that trains the kernel when there is an example; batches are tested against the other rows.
+        Share of the reference that trains the kernel when there is an example, up to 2000 rows; batches are tested against the
+        other rows.
     n_jobs
         Number of threads; None leaves the setting of the process.
 
@@ -157,13 +158,13 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         write_file(path, tensors, description, kind="detector")
 
     @classmethod
-    def load(cls, path: str | Path, *, module: Any = None) -> Self:
+    def load(cls, path: str | Path, *, module: Any = None) -> DriftDetector:
         """Read a detector that :meth:`save` wrote; one that trained a torch module of your own needs that module.
 
         Loading executes nothing that the file says. Damaged files are refused.
         """
 
-        def restore(description: Any, tensors: Any) -> Self:
+        def restore(description: Any, tensors: Tensors) -> DriftDetector:
             state = unpack(description, tensors, module=module)
             return cls(**state.params)._assume(state)
 

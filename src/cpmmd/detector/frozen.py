@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ from cpmmd.procedures.base import Choice, Procedure, RunOptions, conclude
 from cpmmd.results import TestResult
 from cpmmd.samples import Rows
 from cpmmd.splitting import set_aside
+
+# Of either sample: most methods hold the kernel matrix of the rows that they choose on, here 128 MB.
+TRAIN_ROWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +49,14 @@ def train(
     rng: np.random.Generator,
 ) -> Frozen:
     """Give the kernel that a procedure chooses on a part of the reference against an example that differs."""
-    split_stream, choice_stream = rng.spawn(2)
-    train_rows, test_rows = set_aside(reference.rows, train_fraction, split_stream)
-    choice = procedure.choose(pooled(reference.take(train_rows), example), options, choice_stream)
-    return Frozen(choice, train_rows, test_rows, digest)
+    split_stream, example_stream, choice_stream = rng.spawn(3)
+    train_rows, test_rows = set_aside(reference.rows, train_fraction, split_stream, at_most=TRAIN_ROWS)
+    some = example_stream.permutation(example.rows)[:TRAIN_ROWS]
+    choice = procedure.choose(pooled(reference.take(train_rows), example.take(some)), options, choice_stream)
+    note = (
+        f"kernel trained on {len(train_rows)} of {reference.rows} reference rows and {len(some)} of {example.rows} example rows"
+    )
+    return Frozen(replace(choice, notes=(note, *choice.notes)), train_rows, test_rows, digest)
 
 
 def adopt(kernel: Any, reference: Table, *, missing: str, train_fraction: float, rng: np.random.Generator) -> Frozen:
@@ -73,7 +80,7 @@ def adopt(kernel: Any, reference: Table, *, missing: str, train_fraction: float,
         )
     needs_fit = reference.categories or reference.dates or missing == "impute"
     if needs_fit:
-        train_rows, test_rows = set_aside(reference.rows, train_fraction, rng)
+        train_rows, test_rows = set_aside(reference.rows, train_fraction, rng, at_most=TRAIN_ROWS)
     else:
         train_rows, test_rows = np.arange(0), rng.permutation(reference.rows)
     fitted = train_rows if needs_fit else None
