@@ -26,9 +26,8 @@ def conform(data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, .
     notes: list[str] = []
     frame = None if isinstance(data, Table) else as_frame(data, name)
     if reference.named and frame is not None:
-        labels = {str(column): column for column in frame.columns}
-        _check_columns(list(labels), reference, name, notes)
-        table = from_frame(frame.select([labels[column] for column in reference.columns]), name)
+        _check_columns([str(column) for column in frame.columns], reference, name, notes)
+        table = from_frame(frame, name, only=reference.columns)
     elif reference.named and isinstance(data, Table) and data.named:
         table = read_table(data, name)
         _check_columns(list(table.columns), reference, name, notes)

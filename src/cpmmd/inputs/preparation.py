@@ -60,7 +60,8 @@ class Preparation:
         if scale == "standard":
             filled = np.where(absent, fill, numbers)
             origin, spread = filled.mean(axis=0), filled.std(axis=0)
-        levels = {c: _levels(v if rows is None else v[rows]) for c, v in samples.categories.items()}
+        keep_other = samples.open_ended
+        levels = {c: _levels(v if rows is None else v[rows], keep_other) for c, v in samples.categories.items()}
         return cls(
             number_names=samples.number_names,
             fill=fill,
@@ -102,10 +103,10 @@ class Preparation:
         return matrix
 
 
-def _levels(values: Objects) -> tuple[str, ...]:
+def _levels(values: Objects, keep_other: bool) -> tuple[str, ...]:
     counts = Counter(MISSING if v is None else v for v in values)
-    if len(counts) <= MAX_LEVELS:
-        return tuple(sorted(counts))
+    if len(counts) + keep_other <= MAX_LEVELS:
+        return (*sorted(counts), *((OTHER,) if keep_other and OTHER not in counts else ()))
     # Frequent first, ties by name: a symmetric function of the rows.
     ranked = sorted(counts, key=lambda level: (-counts[level], level))
     return (*sorted(ranked[: MAX_LEVELS - 1]), OTHER)

@@ -19,7 +19,10 @@ LISTED = 8  # columns named in a message before "and so on"
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The pool of both samples before any encoding is fitted: rows of X first."""
+    """The pool of both samples before any encoding is fitted: rows of X first.
+
+    ``open_ended`` says that other rows will be encoded later: categories then keep a level for what they may bring.
+    """
 
     numbers: Array
     number_names: tuple[str, ...]
@@ -29,6 +32,7 @@ class Samples:
     n: int
     row_shape: tuple[int, ...]
     notes: tuple[str, ...] = ()
+    open_ended: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -57,7 +61,7 @@ def checked_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[T
     return list(tables.values()), ()
 
 
-def pooled(a: Table, b: Table, notes: tuple[str, ...] = ()) -> Samples:
+def pooled(a: Table, b: Table, notes: tuple[str, ...] = (), *, open_ended: bool = False) -> Samples:
     """Give the pool of two tables with the same columns in the same order."""
     return Samples(
         numbers=np.vstack([a.numbers, b.numbers]),
@@ -68,12 +72,13 @@ def pooled(a: Table, b: Table, notes: tuple[str, ...] = ()) -> Samples:
         n=b.rows,
         row_shape=a.row_shape,
         notes=notes,
+        open_ended=open_ended,
     )
 
 
 def alone(table: Table) -> Samples:
-    """Give one table as a pool without a second sample, to be transformed."""
-    return pooled(table, table.take(np.arange(0)))
+    """Give one table as a pool without a second sample yet, to fit an encoding on or to encode."""
+    return pooled(table, table.take(np.arange(0)), open_ended=True)
 
 
 def _matched(a: Table, b: Table) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,11 +87,11 @@ def as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
-    """Read a data frame, column by column."""
-    columns = frame.columns
+def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None = None) -> Table:
+    """Read a data frame, column by column, or only some columns of it."""
+    columns = [str(column) for column in frame.columns]
     if len(set(columns)) < len(columns):
-        twice = sorted({str(c) for c in columns if list(columns).count(c) > 1})
+        twice = sorted({c for c in columns if columns.count(c) > 1})
         raise InputError(f"Column names must be unique. Sample {name} has {', '.join(twice)} more than once; rename them.")
     if not columns:
         raise InputError(f"Sample {name} must have at least one column. Got none.")
@@ -99,8 +99,9 @@ def from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
     number_names: list[str] = []
     dates: set[str] = set()
     categories: dict[str, Objects] = {}
-    for column in columns:
-        series, label = frame[column], str(column)
+    # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
+    read = [(c, series) for c, series in zip(columns, frame.iter_columns(), strict=True) if only is None or c in only]
+    for label, series in read:
         kind = _kind(series, label, name)
         if kind == "category":
             categories[label] = _as_text(series)
@@ -109,7 +110,7 @@ def from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
         number_names.append(label)
         dates |= {label} if kind == "date" else set()
     matrix = np.column_stack(numbers) if numbers else np.empty((len(frame), 0))
-    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),), tuple(map(str, columns)))
+    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(read),), tuple(label for label, _ in read))
 
 
 def _kind(series: nw.Series[Any], column: str, name: str) -> str:
