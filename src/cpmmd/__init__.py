@@ -1,5 +1,6 @@
 """cpmmd: are these two samples from the same distribution?"""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cpmmd import extras
@@ -21,6 +22,7 @@ from cpmmd.storage import load_kernel, save_kernel
 from cpmmd.study import Study, StudyTable, power_study
 
 if TYPE_CHECKING:
+    from cpmmd.detector import BatchResult, DriftDetector
     from cpmmd.kernels.deep import Deep
     from cpmmd.kernels.mixture import Mixture
 
@@ -29,10 +31,12 @@ __version__ = "0.1.0"
 __all__ = [
     "Ascent",
     "Bandwidth",
+    "BatchResult",
     "ComplexityPenalized",
     "CpmmdError",
     "CpmmdWarning",
     "Deep",
+    "DriftDetector",
     "FullSampleTest",
     "KernelClass",
     "MMDAgg",
@@ -57,7 +61,12 @@ __all__ = [
 ]
 
 
+_LATER = {"BatchResult": "cpmmd.detector", "DriftDetector": "cpmmd.detector"}  # scikit-learn takes a second to import
+
+
 def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     if name in extras.LAZY:
         return extras.load(name)
     raise AttributeError(f"module 'cpmmd' has no attribute {name!r}")

@@ -149,13 +149,7 @@ def two_sample_test(
     >>> result.reject, result.pvalue
     (True, 0.001)
     """
-    alpha = validation.open_unit("alpha", alpha)
-    name, procedure = resolve_method(method)
-    if scale is not None:
-        procedure = _with_scale(procedure, scale)
-    count = procedure.default_permutations if n_permutations is None else n_permutations
-    limit = DEFAULT_LIMIT if memory_limit is None else validation.byte_count("memory_limit", memory_limit)
-    options = RunOptions(alpha, validation.permutation_count(count, alpha), name, limit)
+    procedure, options = plan_test(method, alpha=alpha, n_permutations=n_permutations, scale=scale, memory_limit=memory_limit)
     seed, generator = validation.generator(rng)
     samples = read_samples(x, y, missing=missing)
     if n_jobs is not None:
@@ -163,6 +157,24 @@ def two_sample_test(
     with threads(n_jobs), reporting_to(progress):
         result = procedure.run(samples, options, generator)
     return replace(result, seed=seed)
+
+
+def plan_test(
+    method: str | Procedure,
+    *,
+    alpha: float,
+    n_permutations: int | None,
+    scale: str | None,
+    memory_limit: int | str | None = None,
+) -> tuple[Procedure, RunOptions]:
+    """Give the procedure and the options that a call asks for, checked."""
+    alpha = validation.open_unit("alpha", alpha)
+    name, procedure = resolve_method(method)
+    if scale is not None:
+        procedure = _with_scale(procedure, scale)
+    count = procedure.default_permutations if n_permutations is None else n_permutations
+    limit = DEFAULT_LIMIT if memory_limit is None else validation.byte_count("memory_limit", memory_limit)
+    return procedure, RunOptions(alpha, validation.permutation_count(count, alpha), name, limit)
 
 
 def _with_scale(procedure: Procedure, scale: str) -> Procedure:

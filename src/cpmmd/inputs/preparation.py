@@ -58,7 +58,8 @@ class Preparation:
         origin, spread = np.where(is_date, moments.fill, 0.0), np.ones(len(moments.fill))
         if scale == "standard":
             origin, spread = moments.mean, moments.spread
-        levels = {c: _levels(v if rows is None else v[rows]) for c, v in samples.categories.items()}
+        keep_other = samples.open_ended
+        levels = {c: _levels(v if rows is None else v[rows], keep_other) for c, v in samples.categories.items()}
         return cls(
             number_names=samples.number_names,
             fill=moments.fill,
@@ -113,12 +114,13 @@ class _Moments:
     def of(cls, samples: Samples, rows: Rows | None) -> _Moments:
         """Take them over some rows of the pool, whole where that is small, else in passes over blocks."""
         numbers = samples.numbers
-        if (len(numbers) if rows is None else len(rows)) * numbers.shape[1] <= WHOLE_VALUES or not samples.complete:
-            return cls._whole(np.asarray(numbers) if rows is None else numbers[rows])
         count, width = (len(numbers) if rows is None else len(rows)), numbers.shape[1]
-        mean = sum((block.sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
-        squares = sum((np.square(block - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
-        return cls(mean, mean, np.sqrt(squares / count), ())  # nothing is missing: the fill only dates dates
+        if count * width > WHOLE_VALUES:
+            mean = sum((block.sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
+            if not np.isnan(mean).any():  # nothing is missing, so the fill only says where dates begin
+                squares = sum((np.square(block - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
+                return cls(mean, mean, np.sqrt(squares / count), ())
+        return cls._whole(np.asarray(numbers) if rows is None else numbers[rows])
 
     @classmethod
     def _whole(cls, numbers: Array) -> _Moments:
@@ -128,10 +130,10 @@ class _Moments:
         return cls(fill, filled.mean(axis=0), filled.std(axis=0), tuple(np.flatnonzero(absent.any(axis=0)).tolist()))
 
 
-def _levels(values: Objects) -> tuple[str, ...]:
+def _levels(values: Objects, keep_other: bool) -> tuple[str, ...]:
     counts = Counter(MISSING if v is None else v for v in values)
-    if len(counts) <= MAX_LEVELS:
-        return tuple(sorted(counts))
+    if len(counts) + keep_other <= MAX_LEVELS:
+        return (*sorted(counts), *((OTHER,) if keep_other and OTHER not in counts else ()))
     # Frequent first, ties by name: a symmetric function of the rows.
     ranked = sorted(counts, key=lambda level: (-counts[level], level))
     return (*sorted(ranked[: MAX_LEVELS - 1]), OTHER)

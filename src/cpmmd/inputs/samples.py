@@ -24,7 +24,8 @@ class Samples:
     """The pool of both samples before any encoding is fitted: rows of X first.
 
     ``kinds`` names the integer and boolean columns; ``kept`` are the rows' numbers in their own sample as it came, None when
-    no row was left out.
+    no row was left out. ``open_ended`` says that other rows will be encoded later: categories then keep a level for what they
+    may bring.
     """
 
     numbers: Numbers
@@ -35,9 +36,9 @@ class Samples:
     n: int
     row_shape: tuple[int, ...]
     notes: tuple[str, ...] = ()
-    complete: bool = False  # True when no value is missing
     kinds: Mapping[str, str] = field(default_factory=dict)
     kept: Rows | None = None
+    open_ended: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -49,15 +50,25 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
     """Read both samples, match their columns, and deal with missing values."""
     validation.one_of("missing", missing, MISSING)
     a, b = read_table(x, "x"), read_table(y, "y")
-    b = _matched(a, b)
-    for table, name in ((a, "x"), (b, "y")):
+    (a, b), notes = checked_tables({"x": a, "y": _matched(a, b)}, missing=missing)
+    return pooled(a, b, notes)
+
+
+def checked_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Table], tuple[str, ...]]:
+    """Give tables with enough rows, finite values and missing ones dealt with, and notes; keys are what messages call them."""
+    for name, table in tables.items():
         _check_rows(table, name)
-    gaps = {"x": _scan(a, "x"), "y": _scan(b, "y")}
+    gaps = {name: _scan(table, name) for name, table in tables.items()}
     notes: list[str] = []
     if missing == "error":
         _check_present(gaps)
     elif missing == "drop":
-        a, b = _without_missing(a, "x", gaps["x"], notes), _without_missing(b, "y", gaps["y"], notes)
+        return [_without_missing(table, name, gaps[name], notes) for name, table in tables.items()], tuple(notes)
+    return list(tables.values()), ()
+
+
+def pooled(a: Table, b: Table, notes: tuple[str, ...] = (), *, open_ended: bool = False) -> Samples:
+    """Give the pool of two tables with the same columns in the same order."""
     return Samples(
         numbers=Stacked(a.numbers, b.numbers),
         number_names=a.number_names,
@@ -66,10 +77,10 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
         m=a.rows,
         n=b.rows,
         row_shape=a.row_shape,
-        notes=tuple(notes),
-        complete=missing == "drop" or not any(gap.rows.any() for gap in gaps.values()),
+        notes=notes,
         kinds=dict(a.kinds.items() & b.kinds.items()),
         kept=_kept(a, b),
+        open_ended=open_ended,
     )
 
 
@@ -77,6 +88,11 @@ def _kept(a: Table, b: Table) -> Rows | None:
     if a.kept is None and b.kept is None:
         return None
     return np.concatenate([np.arange(t.rows) if t.kept is None else t.kept for t in (a, b)])
+
+
+def alone(table: Table) -> Samples:
+    """Give one table as a pool without a second sample yet, to fit an encoding on or to encode."""
+    return pooled(table, table.take(np.arange(0)), open_ended=True)
 
 
 def _matched(a: Table, b: Table) -> Table:
@@ -97,7 +113,7 @@ def _matched(a: Table, b: Table) -> Table:
     clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
     if clash:
         raise InputError(
-            f"A column must be of one kind in both samples. {_listed(clash)} are numbers, dates or text in one and "
+            f"A column must be of one kind in both samples. {listed(clash)} are numbers, dates or text in one and "
             "something else in the other; convert them."
         )
     order = [b.number_names.index(name) for name in a.number_names]
@@ -108,11 +124,12 @@ def _name_difference(a: Table, b: Table) -> str:
     if not (a.named and b.named):
         return ""
     only_a, only_b = sorted(set(a.names) - set(b.names)), sorted(set(b.names) - set(a.names))
-    parts = [f"only in {s}: {_listed(names)}" for s, names in (("x", only_a), ("y", only_b)) if names]
+    parts = [f"only in {s}: {listed(names)}" for s, names in (("x", only_a), ("y", only_b)) if names]
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Give some names for a message, long ones cut."""
     shown = ", ".join(repr(n if len(n) <= 40 else n[:37] + "...") for n in names[:LISTED])
     return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
@@ -148,7 +165,7 @@ def _scan(table: Table, name: str) -> _Gaps:
     if infinite.any():
         where = [f"{table.number_names[j]}: {infinite[j]}" for j in np.flatnonzero(infinite)]
         raise InputError(
-            f"Values must be finite. Sample {name} has infinite ones in columns {_listed(where)}; replace or remove them."
+            f"Values must be finite. Sample {name} has infinite ones in columns {listed(where)}; replace or remove them."
         )
     numbers = [table.number_names[j] for j in np.flatnonzero(absent)]
     counts, rows = (
@@ -166,7 +183,7 @@ def _scan(table: Table, name: str) -> _Gaps:
 def _check_present(gaps: Mapping[str, _Gaps]) -> None:
     found = [(f"{c}: {k} in {s}", f"row {gap.first[c]} of {s}") for s, gap in gaps.items() for c, k in gap.counts.items()]
     if found:
-        counts, (_, first) = _listed([what for what, _ in found]), found[0]
+        counts, (_, first) = listed([what for what, _ in found]), found[0]
         raise InputError(
             f"Values must not be missing. Found {counts}, the first in {first} (counted from 0). Pass missing='drop' to "
             "leave those rows out, or missing='impute' to fill them in and test missingness too."
@@ -182,5 +199,4 @@ def _without_missing(table: Table, name: str, gaps: _Gaps, notes: list[str]) -> 
         raise InputError(
             f"Each sample must have at least 2 rows without missing values. Sample {name} has {len(keep)}; try missing='impute'."
         )
-    categories = {c: v[keep] for c, v in table.categories.items()}
-    return replace(table, numbers=Chosen(table.numbers, rows=keep), categories=categories, kept=keep)
+    return table.take(keep)
