@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.kernels.base import SelectedKernel
-from cpmmd.samples import Array
+from cpmmd.samples import Array, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +182,25 @@ class Certificate:
 
 
 @dataclass(frozen=True, eq=False)
+class Evidence:
+    """The data behind a result, as the test held it: nothing is copied.
+
+    Attributes
+    ----------
+    samples
+        The pool of both samples (:class:`cpmmd.inputs.Samples`), rows of X first.
+    tested
+        Row numbers of the pool that the statistic saw; None for all.
+    held_out
+        Whether none of those rows had a part in choosing the kernel.
+    """
+
+    samples: Any
+    tested: Rows | None = None
+    held_out: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class TestResult:
     """The answer of a two-sample test.
 
@@ -205,6 +224,9 @@ class TestResult:
         What only this method has to say.
     decision
         Set by methods that do not decide by the p-value (MMDAgg).
+    evidence
+        The data, for explanations: kept in memory and in pickles, never printed or in ``to_dict``; drop it with
+        ``dataclasses.replace(result, evidence=None)``.
     """
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
@@ -227,6 +249,7 @@ class TestResult:
     notes: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     decision: bool | None = None
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     @property
     def reject(self) -> bool:
