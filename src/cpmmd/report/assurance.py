@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,18 @@ def repetition(command: str | None, call: str, version: str) -> Block:
         "How to repeat it",
         [
             None if not command else blocks.code(command, "sh"),
-            None if not call else blocks.code(call, "python"),
+            None if not call else blocks.code(_program(call), "python"),
             blocks.facts([("Versions", ", ".join(f"{name} {number}" for name, number in versions))]),
         ],
     )
+
+
+def _program(call: str) -> str:
+    """Give a call with the import it needs."""
+    import cpmmd
+
+    names = sorted(set(re.findall(r"\b[A-Za-z]\w*(?=\()", call)) & set(cpmmd.__all__))
+    return f"from cpmmd import {', '.join(names)}\n\nresult = {call}"
 
 
 def _level(result: TestResult) -> str:

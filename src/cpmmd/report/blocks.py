@@ -9,6 +9,7 @@ from cpmmd.report.text import LINE, shown
 from cpmmd.results import json_clean
 
 Block = dict[str, Any]
+CODE = 4000  # characters of a line of code: longer than any command a person types
 
 
 def text(sentence: str) -> Block:
@@ -28,7 +29,7 @@ def notes(sentences: Iterable[str]) -> Block:
 
 def code(program: str, language: str) -> Block:
     """Give something to type again."""
-    return {"kind": "code", "language": language, "text": "\n".join(shown(line, 4000) for line in program.splitlines())}
+    return {"kind": "code", "language": language, "text": "\n".join(shown(line, CODE) if line else "" for line in program.splitlines())}
 
 
 def figure(name: str, title: str, description: str, *, wide: bool = False) -> Block:

@@ -9,7 +9,8 @@ from typing import Any
 from cpmmd.report.text import shown
 
 NOTHING = "–"
-NUMERIC = ("number", "count", "share", "pvalue")
+NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers
+FOREIGN = ("text",)  # quoted from the data
 DIGITS = 4  # significant ones of a column's largest number
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cpmmd.report.cells import NUMERIC, column_texts
+from cpmmd.report.cells import FOREIGN, NUMERIC, column_texts
 from cpmmd.report.text import has_right_to_left
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&@])")
@@ -18,12 +18,13 @@ def markdown(content: Mapping[str, Any]) -> str:
     """Give the Markdown text."""
     verdict = content["verdict"]
     lines = [f"# {plain(verdict['headline'])}", "", f"*{plain(content['title'])}*", ""]
-    lines += [plain(sentence) + "\n" for sentence in verdict["sentences"]]
+    lines += [paragraph(sentence) + "\n" for sentence in verdict["sentences"]]
     lines += [f"- **{plain(n['label'])}**: {plain(n['value'])}{_aside(n['note'])}" for n in verdict["numbers"]]
     for section in content["sections"]:
         lines += ["", f"## {plain(section['title'])}"]
         for block in section["blocks"]:
-            lines += ["", *RENDERERS[block["kind"]](block)]
+            if block["kind"] in RENDERERS:
+                lines += ["", *RENDERERS[block["kind"]](block)]
     lines += ["", "---", "", plain(content["footer"])]
     return "\n".join(lines) + "\n"
 
@@ -31,7 +32,12 @@ def markdown(content: Mapping[str, Any]) -> str:
 def plain(text: str) -> str:
     """Escape running text: no markup, no HTML, no link that was not one."""
     text = LINKS.sub(lambda found: "\\" + found.group(), SPECIAL.sub(r"\\\1", text))
-    return OPENING.sub(_escape_opening, _isolated(text))
+    return _isolated(text)
+
+
+def paragraph(text: str) -> str:
+    """Escape text that begins a line, where a dash or a number would begin a list."""
+    return OPENING.sub(_escape_opening, plain(text))
 
 
 def span(text: str) -> str:
@@ -61,15 +67,11 @@ def _facts(block: Mapping[str, Any]) -> list[str]:
 
 
 def _notes(block: Mapping[str, Any]) -> list[str]:
-    return [f"- {plain(item)}" for item in block["items"]]
+    return [f"- {paragraph(item)}" for item in block["items"]]
 
 
 def _text(block: Mapping[str, Any]) -> list[str]:
-    return [plain(block["text"])]
-
-
-def _figure(block: Mapping[str, Any]) -> list[str]:
-    return [f"{plain(block['title'])}: {plain(block['description'])}"]
+    return [paragraph(block["text"])]
 
 
 def _code(block: Mapping[str, Any]) -> list[str]:
@@ -81,25 +83,25 @@ def _code(block: Mapping[str, Any]) -> list[str]:
 def _table(block: Mapping[str, Any]) -> list[str]:
     columns = block["columns"]
     texts = [column_texts([row[i] for row in block["rows"]], c["type"]) for i, c in enumerate(columns)]
-    foreign = [c["type"] == "text" for c in columns]
+    foreign = [c["type"] in FOREIGN for c in columns]
     lines = [f"**{plain(block['caption'])}**", "", _row([plain(c["label"]) for c in columns])]
     lines.append(_row(["---:" if c["type"] in NUMERIC else ":---" for c in columns]))
     for values in zip(*texts, strict=True):
         # A table ends its cell at every pipe, also within a code span, unless a backslash stands before it.
         cells = [span(v).replace("|", "\\|") if f else plain(v) for v, f in zip(values, foreign, strict=True)]
         lines.append(_row(cells))
-    return [*lines, "", plain(block["note"])] if block["note"] else lines
+    return [*lines, "", paragraph(block["note"])] if block["note"] else lines
 
 
 def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+# What is not here, figures, Markdown does without: they show what sentences and tables say.
 RENDERERS: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "facts": _facts,
     "notes": _notes,
     "text": _text,
-    "figure": _figure,
     "code": _code,
     "table": _table,
 }
