@@ -16,7 +16,7 @@ from cpmmd.results import Certificate, LowerBound, TestResult
 def assurance(result: TestResult, explanation: Any) -> Block:
     """Give the section on level, resolution, certificate and remarks."""
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
-    tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of X and {cells.count(nt)} of Y"
+    tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of x and {cells.count(nt)} of y"
     said = () if explanation is None else explanation.notes
     return blocks.section(
         "assurance",

@@ -82,7 +82,7 @@ def footer(version: str) -> str:
 def verdict(result: TestResult, explanation: Any) -> Block:
     """Give the answer, a sentence or two, and the few numbers that matter."""
     below = "at or below" if result.pvalue <= result.alpha else "above"
-    plain = f"p = {cells.pvalue(result.pvalue)} is {below} the level {result.alpha:g}."
+    plain = f"p = {cells.number(result.pvalue)} is {below} the level {result.alpha:g}."
     sentences = [explanation.sentence if explanation is not None else plain]
     if not result.reject:
         sentences.append("That is no proof that the samples agree: a small difference may need more rows to show.")
@@ -101,10 +101,10 @@ def verdict(result: TestResult, explanation: Any) -> Block:
 def _numbers(result: TestResult, explanation: Any) -> list[dict[str, str]]:
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
     tested = "" if (m, n) == (mt, nt) else f"{cells.count(mt)} v {cells.count(nt)} of them tested"
-    numbers = [("p-value", cells.pvalue(result.pvalue), f"level {result.alpha:g}")]
+    numbers = [("p-value", cells.number(result.pvalue), f"level {result.alpha:g}")]
     if explanation is not None:
         effect = explanation.effect
-        meaning = f"how often a row of X outranks one of Y; 0.5 is chance, 95% interval {effect.low:.2f} to {effect.high:.2f}"
+        meaning = f"how often a row of x outranks one of y; 0.5 is chance, 95% interval {effect.low:.2f} to {effect.high:.2f}"
         numbers.append(("Effect", f"{effect.probability:.2f}", meaning))
     numbers += [("Rows", f"{cells.count(m)} v {cells.count(n)}", tested), ("Columns", cells.count(result.width), "")]
     return [{"label": label, "value": value, "note": note} for label, value, note in numbers]

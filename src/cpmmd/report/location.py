@@ -36,7 +36,7 @@ def location(result: TestResult, explanation: Any, *, rows: bool) -> Block:
             blocks.figure(
                 "feature-distributions",
                 "The leading features in both samples",
-                f"Distributions in X and in Y. {leaders(explanation.features)}",
+                f"Distributions in x and in y. {leaders(explanation.features)}",
                 wide=True,
             ),
             blocks.figure("pool-map", "Map of the rows", "All rows in two dimensions, coloured by their witness value.", wide=True),
@@ -54,7 +54,7 @@ def leaders(features: Sequence[Any]) -> str:
 def effect_sentence(effect: Any) -> str:
     """Say how well the witness tells the samples apart."""
     return (
-        f"The witness ranks a row of X above a row of Y with probability {effect.probability:.2f} "
+        f"The witness ranks a row of x above a row of y with probability {effect.probability:.2f} "
         f"(95% interval {effect.low:.2f} to {effect.high:.2f}); 0.5 would be indistinguishable."
     )
 
@@ -68,16 +68,16 @@ def _features(features: Sequence[Any]) -> Block:
         ("Feature", "text"),
         ("Share of MMD²", "share"),
         ("± s.e.", "share"),
-        ("Typical of X", "measure"),
-        ("Typical of Y", "measure"),
-        ("Y is", "words"),
+        ("Typical of x", "measure"),
+        ("Typical of y", "measure"),
+        ("y is", "words"),
     ]
     note = "" if len(features) <= MOST_FEATURES else f"The first {MOST_FEATURES} of {cells.count(len(features))} features."
     return blocks.table("features", "Features by their contribution to the difference", columns, rows, note=note)
 
 
 def _typical(feature: Any) -> tuple[str, str]:
-    """Say what is typical of a feature in X and in Y: the mean, or the share of the level that changes most."""
+    """Say what is typical of a feature in x and in y: the mean, or the share of the level that changes most."""
     if feature.levels:
         level, shares = next(iter(feature.levels.items()))
         return tuple(f"{shown(level, 24)} {share:.0%}" for share in shares)  # type: ignore[return-value]
@@ -96,7 +96,7 @@ def _rows(explanation: Any) -> list[Block]:
     """Table the rows that speak most for either side, by the leading features."""
     leading = [f.name for f in explanation.features[:MOST_VALUES]]
     tables = []
-    for sample, evidence in (("X", explanation.top_x), ("Y", explanation.top_y)):
+    for sample, evidence in (("x", explanation.top_x), ("y", explanation.top_y)):
         chosen = [name for name in leading if any(name in row.values for row in evidence)]
         rows = [[row.row, row.witness, *(row.values.get(name) for name in chosen)] for row in evidence]
         kinds = [_kind([row.values.get(name) for row in evidence]) for name in chosen]
@@ -105,7 +105,7 @@ def _rows(explanation: Any) -> list[Block]:
         left = len(explanation.features) - len(chosen)
         note = f"Values of the {len(chosen)} leading features; {cells.count(left)} more are not shown." if left > 0 else ""
         caption = f"Rows that speak most for {sample}"
-        tables.append(blocks.table(f"rows-{sample.lower()}", caption, columns, rows, note=note))
+        tables.append(blocks.table(f"rows-{sample}", caption, columns, rows, note=note))
     return tables
 
 
