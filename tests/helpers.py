@@ -15,9 +15,9 @@ HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 HOSTILE_NAMES = {
     "script": "<script>document.title='owned'</script>",
-    "attribute": "\"><img src=x onerror=\"document.title='owned'\">",
+    "attribute": '"><img src=x onerror="document.title=\'owned\'">',
     "svg": "</text></svg><script>document.title='owned'</script>",
-    "quotes": "it's \"quoted\" `code` \\back\\",
+    "quotes": 'it\'s "quoted" `code` \\back\\',
     "markdown": "a|b [link](javascript:alert(1)) ![i](http://x.invalid/i.png) **bold** <http://x.invalid>",
     "template": "{{ 7 * 7 }}{% raw %}${7*7}",
     "maths": "$\\frac{1}{0}$ $ \\ $",

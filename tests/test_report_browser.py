@@ -5,10 +5,10 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import HOSTILE_NAMES
 
 from cpmmd import two_sample_test
 from cpmmd.report import write_series
+from helpers import HOSTILE_NAMES
 
 CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
+from cpmmd.explain import Effect, Explanation, FeatureContribution
+from cpmmd.explain.features import date_text
 from cpmmd.report import blocks, cells
 from cpmmd.report.blocks import Block
 from cpmmd.report.text import shown
@@ -18,12 +18,16 @@ MOST_FEATURES = 25  # rows of the table of features
 MOST_VALUES = 8  # columns of the table of rows: the leading features
 
 
-def location(result: TestResult, explanation: Any, *, rows: bool) -> Block:
+def location(result: TestResult, explanation: Explanation | None, *, rows: bool) -> Block:
     """Give the section; it says so when nothing is known."""
     if explanation is None:
         return blocks.section("where", "Where", [blocks.text("This result carries no rows, so it cannot say where.")])
-    caution = None if result.reject else blocks.text(
-        "No difference was found. What follows shows where these samples look least alike; chance alone gives such a ranking."
+    caution = (
+        None
+        if result.reject
+        else blocks.text(
+            "No difference was found. What follows shows where these samples look least alike; chance alone gives such a ranking."
+        )
     )
     return blocks.section(
         "where",
@@ -39,19 +43,21 @@ def location(result: TestResult, explanation: Any, *, rows: bool) -> Block:
                 f"Distributions in x and in y. {leaders(explanation.features)}",
                 wide=True,
             ),
-            blocks.figure("pool-map", "Map of the rows", "All rows in two dimensions, coloured by their witness value.", wide=True),
+            blocks.figure(
+                "pool-map", "Map of the rows", "All rows in two dimensions, coloured by their witness value.", wide=True
+            ),
             *(_rows(explanation) if rows else ()),
         ],
     )
 
 
-def leaders(features: Sequence[Any]) -> str:
+def leaders(features: Sequence[FeatureContribution]) -> str:
     """Name the leading features with their shares."""
     named = ", ".join(f"{shown(f.label)} {cells.cell_text(f.contribution, 'share')}" for f in features[:3])
     return f"Share of the squared MMD lost when a feature is shuffled across both samples: {named}." if named else ""
 
 
-def effect_sentence(effect: Any) -> str:
+def effect_sentence(effect: Effect) -> str:
     """Say how well the witness tells the samples apart."""
     return (
         f"The witness ranks a row of x above a row of y with probability {effect.probability:.2f} "
@@ -59,24 +65,21 @@ def effect_sentence(effect: Any) -> str:
     )
 
 
-def _features(features: Sequence[Any]) -> Block:
+def _features(features: Sequence[FeatureContribution]) -> Block:
     """Table the features, largest contribution first."""
-    rows = [
-        [f.label, f.contribution, f.standard_error, *_typical(f), shown(f.difference or "–", 80)] for f in features[:MOST_FEATURES]
-    ]
-    columns = [
-        ("Feature", "text"),
-        ("Share of MMD²", "share"),
-        ("± s.e.", "share"),
-        ("Typical of x", "measure"),
-        ("Typical of y", "measure"),
-        ("y is", "words"),
-    ]
-    note = "" if len(features) <= MOST_FEATURES else f"The first {MOST_FEATURES} of {cells.count(len(features))} features."
-    return blocks.table("features", "Features by their contribution to the difference", columns, rows, note=note)
+    chosen = features[:MOST_FEATURES]
+    columns = [("Feature", "text"), ("Share of MMD²", "share"), ("± s.e.", "share"), ("In x", "measure"), ("In y", "measure")]
+    rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *_typical(f)] for f in chosen]
+    if any(f.difference for f in chosen):
+        columns.append(("y is", "words"))
+        rows = [[*row, shown(f.difference or cells.NOTHING, 80)] for row, f in zip(rows, chosen, strict=True)]
+    note = "Share of the squared MMD lost when the feature is shuffled across both samples; in x and y, means or shares."
+    if len(features) > MOST_FEATURES:
+        note = f"The first {MOST_FEATURES} of {cells.count(len(features))} features. {note}"
+    return blocks.table("features", "Features by their contribution", columns, rows, note=note)
 
 
-def _typical(feature: Any) -> tuple[str, str]:
+def _typical(feature: FeatureContribution) -> tuple[str, str]:
     """Say what is typical of a feature in x and in y: the mean, or the share of the level that changes most."""
     if feature.levels:
         level, shares = next(iter(feature.levels.items()))
@@ -84,15 +87,15 @@ def _typical(feature: Any) -> tuple[str, str]:
     return _mean(feature, feature.mean_x), _mean(feature, feature.mean_y)
 
 
-def _mean(feature: Any, mean: float | None) -> str:
+def _mean(feature: FeatureContribution, mean: float | None) -> str:
     if mean is None or not math.isfinite(mean):
         return cells.NOTHING
     if feature.kind == "date":
-        return str(np.datetime64(round(mean * 86_400), "s").astype("datetime64[D]"))
+        return date_text(mean)[:10]
     return f"{mean:.0%}" if feature.kind == "boolean" else cells.number(mean)
 
 
-def _rows(explanation: Any) -> list[Block]:
+def _rows(explanation: Explanation) -> list[Block]:
     """Table the rows that speak most for either side, by the leading features."""
     leading = [f.name for f in explanation.features[:MOST_VALUES]]
     tables = []

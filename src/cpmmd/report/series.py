@@ -43,8 +43,8 @@ def write_series(
     Parameters
     ----------
     records
-        One dictionary a batch, in order of time: ``batch``, ``time``, ``rows``, ``pvalue``, ``adjusted``, ``statistic``, ``effect``,
-        ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and ``reject`` may be missing.
+        One dictionary a batch, in order of time: ``batch``, ``time``, ``rows``, ``pvalue``, ``adjusted``, ``statistic``,
+        ``effect``, ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and ``reject`` may be missing.
     path
         Ends in .html, .md or .json; None only gives the HTML text.
     alpha
