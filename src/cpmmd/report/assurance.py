@@ -71,7 +71,8 @@ def _resolution(result: TestResult) -> str:
     if result.exhaustive:
         return f"all {cells.count(total)}; p has no error from drawing"
     error = np.sqrt(result.pvalue * (1 - result.pvalue) / total)
-    return f"{cells.count(total)} at random; p cannot be below {1 / (total + 1):.2g}; drawing gives it a standard error of {error:.1g}"
+    least = f"p cannot be below {1 / (total + 1):.2g}"
+    return f"{cells.count(total)} at random; {least}, and has a standard error of {error:.1g} from the drawing"
 
 
 def _held_out(explanation: Explanation | None) -> str | None:

@@ -10,6 +10,7 @@ from cpmmd.report.text import shown
 
 NOTHING = "–"
 NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers
+RIGHT = (*NUMERIC, "measure")  # set flush right
 FOREIGN = ("text",)  # quoted from the data
 DIGITS = 4  # significant ones of a column's largest number
 
@@ -61,8 +62,9 @@ def pvalue(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """Give a number within a sentence."""
-    return f"{value:.{DIGITS}g}"
+    """Give a number within a sentence: its significant digits, no zeros behind them."""
+    text = format(float(value), number_format([value]))
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def count(value: int) -> str:
