@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,7 +40,8 @@ def drawn(content: Mapping[str, Any], drawings: Drawings) -> tuple[dict[str, str
     sheet, pictures = Stylesheet(PALETTE), {}
     for block in (b for section in content["sections"] for b in section["blocks"] if b["kind"] == "figure"):
         name = block["id"]
-        with matplotlib.rc_context(STYLE):
+        with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's browser has more fonts
             figure = Figure(figsize=WIDE if block["wide"] else NARROW, layout="constrained")
             drawings[name](figure)
             pictures[name] = inline_svg(figure, name=name, title=block["title"], description=block["description"], sheet=sheet)
