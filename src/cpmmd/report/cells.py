@@ -26,23 +26,26 @@ def column_texts(values: Sequence[Any], kind: str) -> list[str]:
     if kind == "number":
         form = number_format([v for v in values if v is not None])
         return [NOTHING if v is None else format(float(v), form) for v in values]
+    if kind == "pvalue":
+        smallest = min((v for v in values if v), default=1.0)
+        decimals = max(3, math.ceil(1 - math.log10(smallest)))
+        form = f".{decimals}f" if decimals <= 7 else ".1e"
+        return [NOTHING if v is None else format(v, form) for v in values]
     return [cell_text(v, kind) for v in values]
 
 
 def cell_text(value: Any, kind: str) -> str:
-    """Give the text of one value."""
+    """Give the text of one value of a kind that needs no look at its neighbours."""
     if value is None:
         return NOTHING
-    if kind == "number":
-        return format(float(value), number_format([value]))
     if kind == "count":
         return count(value)
     if kind == "share":
         return f"{100 * value:.1f}%"
-    if kind == "pvalue":
-        return pvalue(value)
     if kind == "flag":
         return "yes" if value else "no"
+    if kind == "time":
+        return shown(value).replace("T", " ")[:16]  # to the minute
     return shown(value)
 
 
@@ -54,11 +57,6 @@ def number_format(values: Sequence[float]) -> str:
     if not 1e-4 <= largest < 1e7:
         return f".{DIGITS - 1}e"
     return f".{max(DIGITS - 1 - math.floor(math.log10(largest)), 0)}f"
-
-
-def pvalue(value: float) -> str:
-    """Four decimals, more where that would say zero."""
-    return f"{value:.4f}" if value >= 0.0005 else f"{value:.1e}"
 
 
 def number(value: float) -> str:

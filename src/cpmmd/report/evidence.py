@@ -8,7 +8,7 @@ from cpmmd.report import blocks, cells
 from cpmmd.report.blocks import Block
 from cpmmd.results import TestResult
 
-MOST_KERNELS = 60  # rows of a table of kernels
+MOST_KERNELS = 10  # rows of a table of kernels
 
 
 def evidence(result: TestResult, summary: str) -> Block:
@@ -141,6 +141,6 @@ def _single_tests(result: TestResult) -> Block | None:
     if "rejected" in tests[0]:
         columns.append(("Rejects", "flag"))
         keys.append("rejected")
-    note = "" if len(tests) <= MOST_KERNELS else f"The {MOST_KERNELS} with the smallest p of {len(tests)}."
+    note = "" if len(tests) <= MOST_KERNELS else f"The {MOST_KERNELS} of {len(tests)} with the smallest p."
     rows = [[test[key] for key in keys] for test in strongest]
     return blocks.table("single-tests", "The single kernels", columns, rows, note=note)

@@ -13,6 +13,8 @@ from cpmmd.errors import missing_extra
 from cpmmd.report.cells import NUMERIC, RIGHT, column_texts
 from cpmmd.report.svg import Stylesheet
 
+ONE_LINE = 32  # characters of a table cell that stay on one line
+
 
 def html(content: Mapping[str, Any], pictures: Mapping[str, str], sheet: Stylesheet) -> str:
     """Give the page; ``pictures`` are the SVG elements of the figures in ``content``, ``sheet`` what they wear."""
@@ -71,7 +73,11 @@ def _table(block: Mapping[str, Any]) -> dict[str, Any]:
     lines = []
     for number, row in enumerate(block["rows"]):
         cells = [
-            {"text": _minus(texts[i][number], c["right"]), "right": c["right"], "value": _sort_value(row[i], c["numeric"])}
+            {
+                "text": _minus(texts[i][number], c["right"]),
+                "style": "number" if c["right"] else "long" if len(texts[i][number]) > ONE_LINE else "",
+                "value": _sort_value(row[i], c["numeric"]),
+            }
             for i, c in enumerate(columns)
         ]
         lines.append({"cells": cells, "flagged": number in block.get("flagged", ())})

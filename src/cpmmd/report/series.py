@@ -21,12 +21,12 @@ NEEDED = ("batch", "pvalue", "reject")
 MOST_BATCHES = 500  # rows of the table: about 150 kB
 COLUMNS = [
     ("Batch", "batch", "text"),
-    ("Time", "time", "text"),
+    ("Time", "time", "time"),
     ("Rows", "rows", "count"),
     ("p-value", "pvalue", "pvalue"),
     ("Adjusted p", "adjusted", "pvalue"),
     ("Statistic", "statistic", "number"),
-    ("Effect", "effect", "number"),
+    ("Told apart", "effect", "share"),
     ("Differs", "reject", "flag"),
 ]
 
