@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -230,6 +231,8 @@ class TestResult:
     evidence
         The data, for explanations: kept in memory and in pickles, never printed or in ``to_dict``; drop it with
         ``dataclasses.replace(result, evidence=None)``.
+    call
+        The Python call that gives this result again; empty where no single call does.
     """
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
@@ -253,6 +256,7 @@ class TestResult:
     details: Mapping[str, Any] = field(default_factory=dict)
     decision: bool | None = None
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
+    call: str = field(default="", repr=False)
 
     @property
     def reject(self) -> bool:
@@ -294,6 +298,40 @@ class TestResult:
             answer["null_distribution"] = self.null_distribution
         clean: dict[str, Any] = json_clean(answer)
         return clean
+
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        rows: bool = True,
+        command: str | None = None,
+        title: str | None = None,
+    ) -> str:
+        """Give a report for a colleague, and write it when a path is given.
+
+        Parameters
+        ----------
+        path
+            Ends in .html (one file that needs nothing else), .md or .json; None only gives the HTML text.
+        rows
+            Whether the values of the rows that speak most for the difference may appear.
+        command
+            The shell command that gave the result, for the reader who wants to repeat it.
+        title
+            What was compared.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cpmmd import two_sample_test
+        >>> data = np.random.default_rng(0)
+        >>> result = two_sample_test(data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2)), rng=0)
+        >>> result.report(title="Before and after").startswith("<!doctype html>")
+        True
+        """
+        from cpmmd.report import report
+
+        return report(self, path, rows=rows, command=command, title=title)
 
     def __str__(self) -> str:
         verdict = "The samples differ" if self.reject else "No difference found"
