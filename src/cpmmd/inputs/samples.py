@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from cpmmd import validation
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, listed
 from cpmmd.inputs.tables import Objects, Table, read_table
 from cpmmd.samples import Array
 
 MISSING = ("error", "drop", "impute")
-LISTED = 8  # columns named in a message before "and so on"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ def _matched(a: Table, b: Table) -> Table:
     clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
     if clash:
         raise InputError(
-            f"A column must be of one kind in both samples. {_listed(clash)} are numbers, dates or text in one and "
+            f"A column must be of one kind in both samples. {listed(clash)} are numbers, dates or text in one and "
             "something else in the other; convert them."
         )
     order = [b.number_names.index(name) for name in a.number_names]
@@ -90,13 +89,8 @@ def _name_difference(a: Table, b: Table) -> str:
     if not (a.named and b.named):
         return ""
     only_a, only_b = sorted(set(a.names) - set(b.names)), sorted(set(b.names) - set(a.names))
-    parts = [f"only in {s}: {_listed(names)}" for s, names in (("x", only_a), ("y", only_b)) if names]
+    parts = [f"only in {s}: {listed(names)}" for s, names in (("x", only_a), ("y", only_b)) if names]
     return f" ({'; '.join(parts)})" if parts else ""
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(repr(n if len(n) <= 40 else n[:37] + "...") for n in names[:LISTED])
-    return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 
 def _check_rows(table: Table, name: str) -> None:
@@ -110,7 +104,7 @@ def _check_finite(table: Table, name: str) -> None:
         counts = infinite.sum(axis=0)
         where = [f"{table.number_names[j]}: {counts[j]}" for j in np.flatnonzero(counts)]
         raise InputError(
-            f"Values must be finite. Sample {name} has infinite ones in columns {_listed(where)}; replace or remove them."
+            f"Values must be finite. Sample {name} has infinite ones in columns {listed(where)}; replace or remove them."
         )
 
 
@@ -124,7 +118,7 @@ def _check_present(a: Table, b: Table) -> None:
     found = [f"{c}: {k} in {s}" for table, s in ((a, "x"), (b, "y")) for c, k in _missing_counts(table).items()]
     if found:
         raise InputError(
-            f"Values must not be missing. Found {_listed(found)}. Pass missing='drop' to leave those rows out, or "
+            f"Values must not be missing. Found {listed(found)}. Pass missing='drop' to leave those rows out, or "
             "missing='impute' to fill them in and test missingness too."
         )
 
