@@ -155,7 +155,15 @@ def two_sample_test(
         n_jobs = validation.whole("n_jobs", n_jobs, at_least=1)
     with threads(n_jobs), reporting_to(progress):
         result = procedure.run(samples, options, generator)
-    return replace(result, seed=seed)
+    repeat = {"alpha": alpha, "n_permutations": options.n_permutations, "scale": scale, "missing": missing}
+    return replace(result, seed=seed, call=_call(name if isinstance(method, str) else method, seed, repeat))
+
+
+def _call(method: str | Procedure, seed: int | None, options: dict[str, Any]) -> str:
+    """Give the call as a person would type it: options at their default are left out."""
+    given = [f"{key}={value!r}" for key, value in options.items() if value not in (None, "error")]
+    source = "rng" if seed is None else seed  # a Generator cannot be typed again
+    return f"two_sample_test(x, y, {', '.join([f'method={method!r}', *given, f'rng={source}'])})"
 
 
 def _with_scale(procedure: Procedure, scale: str) -> Procedure:

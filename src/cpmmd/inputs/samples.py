@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,18 @@ import numpy as np
 from cpmmd import validation
 from cpmmd.errors import InputError, listed
 from cpmmd.inputs.tables import Objects, Table, read_table
-from cpmmd.samples import Array
+from cpmmd.samples import Array, Rows
 
 MISSING = ("error", "drop", "impute")
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The pool of both samples before any encoding is fitted: rows of X first."""
+    """The pool of both samples before any encoding is fitted: rows of X first.
+
+    ``kinds`` names the integer and boolean columns; ``kept`` are the rows' numbers in their own sample as it came, None when
+    no row was left out.
+    """
 
     numbers: Array
     number_names: tuple[str, ...]
@@ -28,6 +32,8 @@ class Samples:
     n: int
     row_shape: tuple[int, ...]
     notes: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    kept: Rows | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -57,7 +63,15 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
         n=b.rows,
         row_shape=a.row_shape,
         notes=tuple(notes),
+        kinds=dict(a.kinds.items() & b.kinds.items()),
+        kept=_kept(a, b),
     )
+
+
+def _kept(a: Table, b: Table) -> Rows | None:
+    if a.kept is None and b.kept is None:
+        return None
+    return np.concatenate([np.arange(t.rows) if t.kept is None else t.kept for t in (a, b)])
 
 
 def _matched(a: Table, b: Table) -> Table:
@@ -131,7 +145,12 @@ def _without_missing(table: Table, name: str, notes: list[str]) -> Table:
     if dropped == 0:
         return table
     notes.append(f"{dropped} of {table.rows} rows of {name} dropped for missing values")
-    kept = replace(table, numbers=table.numbers[keep], categories={c: v[keep] for c, v in table.categories.items()})
+    kept = replace(
+        table,
+        numbers=table.numbers[keep],
+        categories={c: v[keep] for c, v in table.categories.items()},
+        kept=np.flatnonzero(keep),
+    )
     if kept.rows < 2:
         raise InputError(
             f"Each sample must have at least 2 rows without missing values. Sample {name} has {kept.rows}; try missing='impute'."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.errors import InputError
-from cpmmd.samples import Array
+from cpmmd.samples import Array, Rows
 
 Objects = npt.NDArray[np.object_]
 SECONDS_A_DAY = 86_400.0
@@ -35,6 +35,10 @@ class Table:
         Whether the names came with the data.
     row_shape
         Shape of one row before it was flattened, (d,) for tables.
+    kinds
+        ``"integer"`` or ``"boolean"`` for the number columns that were, so that a value can be shown as it came.
+    kept
+        Row numbers in the data as it came, when some rows were left out; None for all.
     """
 
     numbers: Array
@@ -43,6 +47,8 @@ class Table:
     categories: Mapping[str, Objects]
     named: bool
     row_shape: tuple[int, ...]
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    kept: Rows | None = None
 
     @property
     def rows(self) -> int:
@@ -90,6 +96,7 @@ def _from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
     number_names: list[str] = []
     dates: set[str] = set()
     categories: dict[str, Objects] = {}
+    kinds: dict[str, str] = {}
     for column in columns:
         series, label = frame[column], str(column)
         kind = _kind(series, label, name)
@@ -99,8 +106,10 @@ def _from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
         numbers.append(_as_days(series) if kind == "date" else _as_floats(series))
         number_names.append(label)
         dates |= {label} if kind == "date" else set()
+        if series.dtype.is_integer() or series.dtype == nw.Boolean:
+            kinds[label] = "integer" if series.dtype.is_integer() else "boolean"
     matrix = np.column_stack(numbers) if numbers else np.empty((len(frame), 0))
-    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),))
+    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),), kinds)
 
 
 def _kind(series: nw.Series[Any], column: str, name: str) -> str:
@@ -148,6 +157,7 @@ def _from_array(data: Any, name: str) -> Table:
         raise InputError(f"Sample {name} must be a rectangular table. Got rows of different lengths instead.") from error
     if array.ndim == 0:
         raise InputError(f"Sample {name} must be an array of rows or a data frame. Got {type(data).__name__} instead.")
+    kind = {"i": "integer", "u": "integer", "b": "boolean"}.get(array.dtype.kind)
     if array.dtype.kind == "M":
         array = array.astype("datetime64[us]").astype(np.float64) / (1e6 * SECONDS_A_DAY)
     if array.dtype.kind not in "fiub":
@@ -157,7 +167,7 @@ def _from_array(data: Any, name: str) -> Table:
     if matrix.shape[1] == 0:
         raise InputError(f"Sample {name} must have at least one column. Got shape {array.shape}.")
     names = tuple(str(i) for i in range(matrix.shape[1]))
-    return Table(matrix, names, frozenset(), {}, False, row_shape)
+    return Table(matrix, names, frozenset(), {}, False, row_shape, dict.fromkeys(names, kind) if kind else {})
 
 
 def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:

@@ -10,7 +10,8 @@ import numpy as np
 
 from cpmmd.inputs import Samples
 from cpmmd.permutation.dense import PermutationNull
-from cpmmd.results import TestResult
+from cpmmd.results import Evidence, TestResult
+from cpmmd.samples import Rows
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,14 @@ def conclude(
     *,
     tested_sizes: tuple[int, int],
     notes: tuple[str, ...] = (),
+    tested: Rows | None = None,
+    held_out: bool = False,
     **more: Any,
 ) -> TestResult:
-    """Give the result of a permutation test on these samples."""
+    """Give the result of a permutation test on these samples.
+
+    ``tested`` are the rows of the pool that the statistic saw (None: all), ``held_out`` says that they did not choose the kernel.
+    """
     return TestResult(
         method=options.method,
         statistic=null.statistic,
@@ -53,5 +59,6 @@ def conclude(
         tested_sizes=tested_sizes,
         width=len(samples.columns),
         notes=(*samples.notes, *notes),
+        evidence=Evidence(samples, tested, held_out),
         **more,
     )

@@ -131,6 +131,7 @@ class FullSampleTest(Procedure):
             kernel=entrants[winner].kernel(best),
             preparation=preparations[entrants[winner].scale],
             notes=_notes(bins),
+            tested=np.sort(bins.order) if sum(bins.dropped) else None,
             details={
                 "selected": {"class": entrants[winner].name, "mmd2": float(entrants[winner].mmd2[best, 0])},
                 "bin_rows": bins.size,

@@ -60,8 +60,16 @@ class MedianTest(Procedure):
         null = permutation_test(
             kernel.gram(pool), m, n_permutations=options.n_permutations, rng=permutation_stream, overwrite=True
         )
-        sizes = (m, len(pool) - m)
-        return conclude(samples, options, null, tested_sizes=sizes, kernel=kernel, preparation=preparation)
+        return conclude(
+            samples,
+            options,
+            null,
+            tested_sizes=(m, len(pool) - m),
+            kernel=kernel,
+            preparation=preparation,
+            tested=tested,
+            held_out=self.split,
+        )
 
 
 def median_kernel(rows: Array, base: str) -> ScaledKernel:

@@ -122,6 +122,8 @@ class SplitTest(Procedure):
             preparation=preparation,
             notes=(*selection.notes, *((calibration.note,) if calibration is not None and calibration.note else ())),
             details=_details(split),
+            tested=split.test,
+            held_out=True,
         )
 
     def _calibrated(

@@ -1,0 +1,114 @@
+"""Where the samples differ: features, rows and the witness that tells them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from cpmmd.report import blocks, cells
+from cpmmd.report.blocks import Block
+from cpmmd.report.text import shown
+from cpmmd.results import TestResult
+
+MOST_FEATURES = 25  # rows of the table of features
+MOST_VALUES = 8  # columns of the table of rows: the leading features
+
+
+def location(result: TestResult, explanation: Any, *, rows: bool) -> Block:
+    """Give the section; it says so when nothing is known."""
+    if explanation is None:
+        return blocks.section("where", "Where", [blocks.text("This result carries no rows, so it cannot say where.")])
+    caution = None if result.reject else blocks.text(
+        "No difference was found. What follows shows where these samples look least alike; chance alone gives such a ranking."
+    )
+    return blocks.section(
+        "where",
+        "Where",
+        [
+            caution,
+            blocks.figure("feature-contributions", "Features that carry the difference", leaders(explanation.features)),
+            blocks.figure("witness-densities", "Witness values of both samples", effect_sentence(explanation.effect)),
+            _features(explanation.features),
+            blocks.figure(
+                "feature-distributions",
+                "The leading features in both samples",
+                f"Distributions in X and in Y. {leaders(explanation.features)}",
+                wide=True,
+            ),
+            blocks.figure("pool-map", "Map of the rows", "All rows in two dimensions, coloured by their witness value.", wide=True),
+            *(_rows(explanation) if rows else ()),
+        ],
+    )
+
+
+def leaders(features: Sequence[Any]) -> str:
+    """Name the leading features with their shares."""
+    named = ", ".join(f"{shown(f.label)} {cells.cell_text(f.contribution, 'share')}" for f in features[:3])
+    return f"Share of the squared MMD lost when a feature is shuffled across both samples: {named}." if named else ""
+
+
+def effect_sentence(effect: Any) -> str:
+    """Say how well the witness tells the samples apart."""
+    return (
+        f"The witness ranks a row of X above a row of Y with probability {effect.probability:.2f} "
+        f"(95% interval {effect.low:.2f} to {effect.high:.2f}); 0.5 would be indistinguishable."
+    )
+
+
+def _features(features: Sequence[Any]) -> Block:
+    """Table the features, largest contribution first."""
+    rows = [
+        [f.label, f.contribution, f.standard_error, *_typical(f), shown(f.difference or "–", 80)] for f in features[:MOST_FEATURES]
+    ]
+    columns = [
+        ("Feature", "text"),
+        ("Share of MMD²", "share"),
+        ("± s.e.", "share"),
+        ("Typical of X", "measure"),
+        ("Typical of Y", "measure"),
+        ("Y is", "words"),
+    ]
+    note = "" if len(features) <= MOST_FEATURES else f"The first {MOST_FEATURES} of {cells.count(len(features))} features."
+    return blocks.table("features", "Features by their contribution to the difference", columns, rows, note=note)
+
+
+def _typical(feature: Any) -> tuple[str, str]:
+    """Say what is typical of a feature in X and in Y: the mean, or the share of the level that changes most."""
+    if feature.levels:
+        level, shares = next(iter(feature.levels.items()))
+        return tuple(f"{shown(level, 24)} {share:.0%}" for share in shares)  # type: ignore[return-value]
+    return _mean(feature, feature.mean_x), _mean(feature, feature.mean_y)
+
+
+def _mean(feature: Any, mean: float | None) -> str:
+    if mean is None or not math.isfinite(mean):
+        return cells.NOTHING
+    if feature.kind == "date":
+        return str(np.datetime64(round(mean * 86_400), "s").astype("datetime64[D]"))
+    return f"{mean:.0%}" if feature.kind == "boolean" else cells.number(mean)
+
+
+def _rows(explanation: Any) -> list[Block]:
+    """Table the rows that speak most for either side, by the leading features."""
+    leading = [f.name for f in explanation.features[:MOST_VALUES]]
+    tables = []
+    for sample, evidence in (("X", explanation.top_x), ("Y", explanation.top_y)):
+        chosen = [name for name in leading if any(name in row.values for row in evidence)]
+        rows = [[row.row, row.witness, *(row.values.get(name) for name in chosen)] for row in evidence]
+        kinds = [_kind([row.values.get(name) for row in evidence]) for name in chosen]
+        labels = [f.label for f in explanation.features if f.name in chosen]
+        columns = [("Row", "count"), ("Witness", "number"), *zip(labels, kinds, strict=True)]
+        left = len(explanation.features) - len(chosen)
+        note = f"Values of the {len(chosen)} leading features; {cells.count(left)} more are not shown." if left > 0 else ""
+        caption = f"Rows that speak most for {sample}"
+        tables.append(blocks.table(f"rows-{sample.lower()}", caption, columns, rows, note=note))
+    return tables
+
+
+def _kind(values: Sequence[Any]) -> str:
+    numeric = [isinstance(v, Real) and not isinstance(v, bool) for v in values if v is not None]
+    return "number" if numeric and all(numeric) else "text"
