@@ -1,6 +1,6 @@
 """Files to samples: tables of any common format, or a sentence that says what is wrong with the file."""
 
 from cpmmd.io.files import FORMATS, ReadOptions, Source, read_file, read_source
-from cpmmd.io.samples import FileSample, by_groups, selected
+from cpmmd.io.samples import FileSample, Groups, by_groups, selected
 
-__all__ = ["FORMATS", "FileSample", "ReadOptions", "Source", "by_groups", "read_file", "read_source", "selected"]
+__all__ = ["FORMATS", "FileSample", "Groups", "ReadOptions", "Source", "by_groups", "read_file", "read_source", "selected"]

@@ -92,33 +92,54 @@ def _is_empty(data: Any, name: str) -> bool:
     return bool(series.dtype.is_float() and series.drop_nulls().is_nan().all())
 
 
-def by_groups(sample: FileSample, column: str) -> tuple[dict[str, FileSample], FileSample]:
-    """Give the rows of each value of ``column``, and all rows that have one, without that column."""
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The rows of a sample, by the values of one of its columns, which is left out."""
+
+    sample: FileSample
+    column: str
+    values: Any
+
+    @property
+    def names(self) -> list[str]:
+        """The different values, numbers in their order."""
+        return sorted(set(self.values), key=_natural)
+
+    def group(self, name: str) -> FileSample:
+        """Give the rows of one value."""
+        return self._taken(self.values == name, f"{self.column} = {name}")
+
+    def rest(self, name: str) -> FileSample:
+        """Give all other rows."""
+        return self._taken(self.values != name, f"{self.column} other than {name}")
+
+    def _taken(self, rows: Any, label: str) -> FileSample:
+        return replace(self.sample, data=_rows(self.sample.data, rows), label=label)
+
+
+def by_groups(sample: FileSample, column: str) -> Groups:
+    """Give the groups that a column makes; rows without a value of it are left out."""
     if column not in sample.columns:
         raise unknown_name(f"column of {sample.label}:", column, sample.columns)
     values = _group_values(sample.data, column)
-    known = np.array([v is not None for v in values], dtype=bool)
-    lost = int(np.count_nonzero(~known))
+    present = np.array([v is not None for v in values], dtype=bool)
+    lost = int(np.count_nonzero(~present))
     notes = (*sample.notes, *((f"{lost} rows without a value of {column!r} are left out",) if lost else ()))
-    names = sorted({v for v in values if v is not None}, key=_natural)
-    if not 2 <= len(names) <= MOST_GROUPS:
-        raise InputError(
-            f"The column that splits must hold 2 to {MOST_GROUPS} different values. {column!r} of {sample.label} has "
-            f"{len(names)}; choose another, or bin it first."
-        )
     rest = [name for name in sample.columns if name != column]
     if not rest:
         raise InputError(f"There must be a column to compare. {sample.label} has none but {column!r}.")
-    stripped = replace(sample, data=_with_columns(sample.data, rest), notes=notes)
-    labels = np.array([v if v is not None else "" for v in values], dtype=object)
-    groups = {name: taken(stripped, known & (labels == name), f"{column} = {name}") for name in names}
-    return groups, taken(stripped, known, sample.label)
+    data = _rows(_with_columns(sample.data, rest), present)
+    groups = Groups(replace(sample, data=data, notes=notes), column, np.array(values, dtype=object)[present])
+    if not 2 <= len(groups.names) <= MOST_GROUPS:
+        raise InputError(
+            f"The column that splits must hold 2 to {MOST_GROUPS} different values. {column!r} of {sample.label} has "
+            f"{len(groups.names)}; choose another, or bin it first."
+        )
+    return groups
 
 
-def taken(sample: FileSample, rows: Any, label: str) -> FileSample:
-    """Give some rows of a sample, by a mask."""
-    chosen = sample.data[rows] if isinstance(sample.data, np.ndarray) else sample.data.filter(rows)
-    return replace(sample, data=chosen, label=label)
+def _rows(data: Any, mask: Any) -> Any:
+    return data[mask] if isinstance(data, np.ndarray) else data.filter(mask)
 
 
 def _group_values(data: Any, column: str) -> list[str | None]:

@@ -1,0 +1,128 @@
+"""The commands and their help. Everything else is imported by the command that needs it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cpmmd import __version__
+from cpmmd.cli import options
+from cpmmd.cli.failures import Commands
+from cpmmd.cli.options import ALPHA, METHOD
+from cpmmd.cli.settings import Reading, Settings
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+Report = Annotated[str | None, typer.Option("--report", metavar="FILE", help="Write a report: .html, .md or .json.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cpmmd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Are these two samples from the same distribution?
+
+    \b
+    cpmmd test reference.csv today.csv          compare two files
+    cpmmd test people.csv --split-by country    compare the groups of one file
+    cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
+    cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
+    cpmmd demo                                  see it work
+
+    Files: CSV, TSV, JSON lines (also .gz), Parquet, Arrow, NPY, NPZ, and - for standard input.
+
+    Exit code: 0 no difference found, 1 difference found, 2 error.
+    """
+
+
+@app.command()
+def test(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files; one with --split-by.", show_default=False)],
+    method: options.Method = METHOD,
+    alpha: options.Alpha = ALPHA,
+    permutations: options.Permutations = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    split_by: Annotated[
+        str | None, typer.Option("--split-by", metavar="COLUMN", help="Compare the groups that this column makes in one file.")
+    ] = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    missing: options.Missing = "error",
+    scale: options.Scale = None,
+    format: options.Format = None,  # noqa: A002 - the option's name
+    memory_limit: options.MemoryLimit = None,
+    json: options.Json = False,
+    report: Report = None,
+    explain: Annotated[bool, typer.Option("--explain/--no-explain", help="Say where the samples differ.")] = True,
+    exit_zero: options.ExitZero = False,
+) -> None:
+    """Test whether two files come from the same distribution.
+
+    \b
+    cpmmd test reference.csv today.csv
+    cpmmd test a.parquet b.parquet --columns age,income --report report.html
+    cpmmd test people.csv --split-by country --json
+    zcat old.csv.gz | cpmmd test - new.csv --missing impute
+    cpmmd test data.npz:before data.npz:after --method mmdagg --seed 1
+
+    Columns are matched by name; text columns are categories. More than two groups are each compared with the rest, their
+    p-values adjusted. Exit code: 0 no difference found, 1 difference found, 2 error.
+    """
+    from cpmmd.cli.comparison import Answering, compare_files
+    from cpmmd.cli.groups import compare_groups
+
+    reading = Reading.of(columns, drop, text, format, memory_limit)
+    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale)
+    answering = Answering(json, report, explain)
+    wanted = 2 if split_by is None else 1
+    if len(files) != wanted:
+        raise typer.BadParameter(f"{'Two files are' if wanted == 2 else 'With --split-by one file is'} needed. Got {len(files)}.")
+    if split_by is None:
+        differs = compare_files(files, reading, settings, answering)
+    else:
+        differs = compare_groups(files[0], split_by, reading, settings, answering)
+    _exit(differs and not exit_zero)
+
+
+@app.command()
+def methods(json: options.Json = False) -> None:
+    """List the tests that --method takes.
+
+    \b
+    cpmmd methods
+    cpmmd methods --json
+    """
+    from cpmmd.cli.listing import list_methods
+
+    list_methods(as_json=json)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of what --json prints.
+
+    \b
+    cpmmd schema > result.schema.json
+    """
+    from cpmmd.cli.listing import print_schema
+
+    print_schema()
+
+
+def _exit(differs: bool) -> None:
+    raise typer.Exit(1 if differs else 0)
