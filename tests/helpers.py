@@ -13,6 +13,21 @@ import pytest
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
+HOSTILE_NAMES = {
+    "script": "<script>document.title='owned'</script>",
+    "attribute": '"><img src=x onerror="document.title=\'owned\'">',
+    "svg": "</text></svg><script>document.title='owned'</script>",
+    "quotes": 'it\'s "quoted" `code` \\back\\',
+    "markdown": "a|b [link](javascript:alert(1)) ![i](http://x.invalid/i.png) **bold** <http://x.invalid>",
+    "template": "{{ 7 * 7 }}{% raw %}${7*7}",
+    "maths": "$\\frac{1}{0}$ $ \\ $",
+    "newlines": "one\ntwo\r\nthree\u2028four\x00\x1b[31m",
+    "long": "n" * 10_000,
+    "right-to-left": "\u202eتجربة\u2066 שלום",
+    "emoji": "👩\u200d👩\u200d👧 🚀 🏴\u200d☠️",
+    "surrogate": "half \ud83d pair",
+    "empty": "",
+}
 
 
 def shared_data(name: str) -> Path:

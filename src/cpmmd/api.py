@@ -149,7 +149,7 @@ def two_sample_test(
         procedure = _with_scale(procedure, scale)
     count = procedure.default_permutations if n_permutations is None else n_permutations
     options = RunOptions(alpha, validation.permutation_count(count, alpha), name)
-    seed, generator = _generator(rng)
+    seed, generator = validation.generator(rng)
     samples = read_samples(x, y, missing=missing)
     if n_jobs is not None:
         n_jobs = validation.whole("n_jobs", n_jobs, at_least=1)
@@ -174,14 +174,3 @@ def _with_scale(procedure: Procedure, scale: str) -> Procedure:
         )
     scaled: Procedure = replace(procedure, scale=scale)  # type: ignore[type-var]
     return scaled
-
-
-def _generator(rng: Any) -> tuple[int | None, np.random.Generator]:
-    if isinstance(rng, np.random.Generator):
-        return None, rng
-    if rng is None:
-        rng = int(np.random.SeedSequence().generate_state(1)[0])  # short enough to type again
-    try:
-        return (int(rng) if isinstance(rng, (int, np.integer)) else None), np.random.default_rng(rng)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The 'rng' parameter must be a seed >= 0, a numpy Generator or None. Got {rng!r} instead.") from error

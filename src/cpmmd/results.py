@@ -6,12 +6,15 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cpmmd.kernels.base import SelectedKernel
 from cpmmd.samples import Array, Rows
+
+if TYPE_CHECKING:
+    from cpmmd.explain import Explanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,6 +267,12 @@ class TestResult:
     def n_permutations(self) -> int:
         """Number of relabelings in the null distribution."""
         return len(self.null_distribution)
+
+    def explain(self, *, max_rows: int = 2000, n_feature_permutations: int = 10, top: int = 5, rng: Any = 0) -> Explanation:
+        """Say where the samples differ: rows, columns, an effect size; see :func:`cpmmd.explain.explain`."""
+        from cpmmd.explain import explain
+
+        return explain(self, max_rows=max_rows, n_feature_permutations=n_feature_permutations, top=top, rng=rng)
 
     def to_dict(self, *, null_distribution: bool = False) -> dict[str, Any]:
         """Give the result in plain JSON types; the null distribution only when asked for."""

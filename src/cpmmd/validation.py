@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
+from typing import Any
+
+import numpy as np
 
 from cpmmd.errors import InputError, unknown_name
 
@@ -70,3 +73,15 @@ def permutation_count(n_permutations: object, alpha: float) -> int:
             f"never reject. Use n_permutations={needed} or more (999 is the default)."
         )
     return count
+
+
+def generator(rng: Any) -> tuple[int | None, np.random.Generator]:
+    """Give the seed that repeats the draws (None where there is none) and the generator."""
+    if isinstance(rng, np.random.Generator):
+        return None, rng
+    if rng is None:
+        rng = int(np.random.SeedSequence().generate_state(1)[0])  # short enough to type again
+    try:
+        return (int(rng) if isinstance(rng, (int, np.integer)) else None), np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The 'rng' parameter must be a seed >= 0, a numpy Generator or None. Got {rng!r} instead.") from error

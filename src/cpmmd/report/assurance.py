@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import platform
 import re
-from typing import Any
 
 import numpy as np
 
+from cpmmd.explain import Explanation
 from cpmmd.report import blocks, cells
 from cpmmd.report.blocks import Block
 from cpmmd.results import Certificate, LowerBound, TestResult
 
 
-def assurance(result: TestResult, explanation: Any) -> Block:
+def assurance(result: TestResult, explanation: Explanation | None) -> Block:
     """Give the section on level, resolution, certificate and remarks."""
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
-    tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of X and {cells.count(nt)} of Y"
+    tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of x and {cells.count(nt)} of y"
     said = () if explanation is None else explanation.notes
     return blocks.section(
         "assurance",
@@ -71,10 +71,10 @@ def _resolution(result: TestResult) -> str:
     if result.exhaustive:
         return f"all {cells.count(total)}; p has no error from drawing"
     error = np.sqrt(result.pvalue * (1 - result.pvalue) / total)
-    return f"{cells.count(total)} at random; p is at least {1 / (total + 1):.2g} and has a standard error of {error:.2g} from drawing"
+    return f"{cells.count(total)} at random; p cannot be below {1 / (total + 1):.2g}; drawing gives it a standard error of {error:.1g}"
 
 
-def _held_out(explanation: Any) -> str | None:
+def _held_out(explanation: Explanation | None) -> str | None:
     if explanation is None:
         return None
     if explanation.held_out:
@@ -96,6 +96,4 @@ def _certificate(certificate: Certificate | None) -> Block | None:
         ("Power certified", "flag"),
     ]
     rows = [[name, r.constant, r.lower_bound, certificate.threshold, r.power_certified] for name, r in readings]
-    return blocks.table(
-        "certificate", f"Lower bounds that hold with probability {1 - certificate.delta:g}", columns, rows
-    )
+    return blocks.table("certificate", f"Lower bounds that hold with probability {1 - certificate.delta:g}", columns, rows)

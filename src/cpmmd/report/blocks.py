@@ -29,7 +29,11 @@ def notes(sentences: Iterable[str]) -> Block:
 
 def code(program: str, language: str) -> Block:
     """Give something to type again."""
-    return {"kind": "code", "language": language, "text": "\n".join(shown(line, CODE) if line else "" for line in program.splitlines())}
+    return {
+        "kind": "code",
+        "language": language,
+        "text": "\n".join(shown(line, CODE) if line else "" for line in program.splitlines()),
+    }
 
 
 def figure(name: str, title: str, description: str, *, wide: bool = False) -> Block:
@@ -37,9 +41,7 @@ def figure(name: str, title: str, description: str, *, wide: bool = False) -> Bl
     return {"kind": "figure", "id": name, "title": title, "description": shown(description, LINE), "wide": wide}
 
 
-def table(
-    name: str, caption: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]], *, note: str = ""
-) -> Block:
+def table(name: str, caption: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]], *, note: str = "") -> Block:
     """Give a table of raw values; a column is its label and its kind (``cells`` says which there are)."""
     return {
         "kind": "table",

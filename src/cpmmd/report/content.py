@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cpmmd.errors import InputError
+from cpmmd.explain import Explanation
 from cpmmd.report import cells
 from cpmmd.report.assurance import assurance, repetition
 from cpmmd.report.blocks import Block
@@ -19,7 +20,12 @@ QUESTION = "Are the two samples from the same distribution?"
 
 
 def content(
-    result: TestResult, *, rows: bool = True, command: str | None = None, title: str | None = None, explanation: Any = None
+    result: TestResult,
+    *,
+    rows: bool = True,
+    command: str | None = None,
+    title: str | None = None,
+    explanation: Explanation | None = None,
 ) -> dict[str, Any]:
     """Give everything a report of one test says, in plain JSON types.
 
@@ -64,9 +70,9 @@ def content(
     }
 
 
-def explained(result: TestResult) -> Any:
+def explained(result: TestResult) -> Explanation | None:
     """Give the result's explanation; None where its data is not at hand."""
-    if result.evidence is None or result.kernel is None:
+    if result.evidence is None:
         return None
     try:
         return result.explain()
@@ -79,10 +85,10 @@ def footer(version: str) -> str:
     return f"Written by cpmmd {version} on {datetime.now(UTC):%Y-%m-%d %H:%M} UTC."
 
 
-def verdict(result: TestResult, explanation: Any) -> Block:
+def verdict(result: TestResult, explanation: Explanation | None) -> Block:
     """Give the answer, a sentence or two, and the few numbers that matter."""
     below = "at or below" if result.pvalue <= result.alpha else "above"
-    plain = f"p = {cells.pvalue(result.pvalue)} is {below} the level {result.alpha:g}."
+    plain = f"p = {cells.number(result.pvalue)} is {below} the level {result.alpha:g}."
     sentences = [explanation.sentence if explanation is not None else plain]
     if not result.reject:
         sentences.append("That is no proof that the samples agree: a small difference may need more rows to show.")
@@ -98,13 +104,13 @@ def verdict(result: TestResult, explanation: Any) -> Block:
     }
 
 
-def _numbers(result: TestResult, explanation: Any) -> list[dict[str, str]]:
+def _numbers(result: TestResult, explanation: Explanation | None) -> list[dict[str, str]]:
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
     tested = "" if (m, n) == (mt, nt) else f"{cells.count(mt)} v {cells.count(nt)} of them tested"
-    numbers = [("p-value", cells.pvalue(result.pvalue), f"level {result.alpha:g}")]
+    numbers = [("p-value", cells.number(result.pvalue), f"level {result.alpha:g}")]
     if explanation is not None:
         effect = explanation.effect
-        meaning = f"how often a row of X outranks one of Y; 0.5 is chance, 95% interval {effect.low:.2f} to {effect.high:.2f}"
-        numbers.append(("Effect", f"{effect.probability:.2f}", meaning))
+        interval = f"95% interval {effect.low:.0%} to {effect.high:.0%}; 50% is chance"
+        numbers.append(("Told apart", f"{effect.probability:.0%}", interval))
     numbers += [("Rows", f"{cells.count(m)} v {cells.count(n)}", tested), ("Columns", cells.count(result.width), "")]
     return [{"label": label, "value": value, "note": note} for label, value, note in numbers]

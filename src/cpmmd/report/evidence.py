@@ -44,13 +44,13 @@ def comparison(result: TestResult) -> str:
     every = "all " if result.exhaustive else ""
     total = result.n_permutations
     if "splits" in result.details:
-        return f"p = {cells.pvalue(result.pvalue)} combines several splits; shown is the split with the median p-value."
+        return f"p = {cells.number(result.pvalue)} combines several splits; shown is the split with the median p-value."
     reached = result.pvalue * (total + 1) - 1
     drawn = "relabelings of the rows" if result.exhaustive else "random relabelings of the rows"
     return (
         f"Of {every}{cells.count(total)} {drawn}, {cells.count(round(reached))} gave a statistic at least as large as the "
         f"observed {cells.number(result.statistic)}; counting the observed one, "
-        f"p = {cells.count(round(reached) + 1)} / {cells.count(total + 1)} = {cells.pvalue(result.pvalue)}."
+        f"p = {cells.count(round(reached) + 1)} / {cells.count(total + 1)} = {cells.number(result.pvalue)}."
     )
 
 
@@ -76,7 +76,7 @@ def _splits(result: TestResult) -> str | None:
     splits = result.details.get("splits")
     if splits is None:
         return None
-    ends = f"{cells.pvalue(float(splits['smallest']))} to {cells.pvalue(float(splits['largest']))}"
+    ends = f"{cells.number(float(splits['smallest']))} to {cells.number(float(splits['largest']))}"
     return f"{len(splits['pvalues'])}, with p from {ends}, combined by the rule '{splits['combine']}'"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cpmmd.errors import missing_extra
+from cpmmd.explain import Explanation
 from cpmmd.report.svg import Stylesheet, inline_svg
 from cpmmd.results import TestResult
 
@@ -41,13 +42,11 @@ def drawn(content: Mapping[str, Any], drawings: Drawings) -> tuple[dict[str, str
         with matplotlib.rc_context(STYLE):
             figure = Figure(figsize=WIDE if block["wide"] else NARROW, layout="constrained")
             drawings[name](figure)
-            pictures[name] = inline_svg(
-                figure, name=name, title=block["title"], description=block["description"], sheet=sheet
-            )
+            pictures[name] = inline_svg(figure, name=name, title=block["title"], description=block["description"], sheet=sheet)
     return pictures, sheet
 
 
-def result_drawings(result: TestResult, explanation: Any) -> Drawings:
+def result_drawings(result: TestResult, explanation: Explanation | None) -> Drawings:
     """Give what draws each picture of one test."""
     from cpmmd import plotting
 

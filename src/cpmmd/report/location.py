@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
+from cpmmd.explain import Effect, Explanation, FeatureContribution
+from cpmmd.explain.features import date_text
 from cpmmd.report import blocks, cells
 from cpmmd.report.blocks import Block
 from cpmmd.report.text import shown
@@ -18,12 +18,16 @@ MOST_FEATURES = 25  # rows of the table of features
 MOST_VALUES = 8  # columns of the table of rows: the leading features
 
 
-def location(result: TestResult, explanation: Any, *, rows: bool) -> Block:
+def location(result: TestResult, explanation: Explanation | None, *, rows: bool) -> Block:
     """Give the section; it says so when nothing is known."""
     if explanation is None:
         return blocks.section("where", "Where", [blocks.text("This result carries no rows, so it cannot say where.")])
-    caution = None if result.reject else blocks.text(
-        "No difference was found. What follows shows where these samples look least alike; chance alone gives such a ranking."
+    caution = (
+        None
+        if result.reject
+        else blocks.text(
+            "No difference was found. What follows shows where these samples look least alike; chance alone gives such a ranking."
+        )
     )
     return blocks.section(
         "where",
@@ -36,67 +40,66 @@ def location(result: TestResult, explanation: Any, *, rows: bool) -> Block:
             blocks.figure(
                 "feature-distributions",
                 "The leading features in both samples",
-                f"Distributions in X and in Y. {leaders(explanation.features)}",
+                f"Distributions in x and in y. {leaders(explanation.features)}",
                 wide=True,
             ),
-            blocks.figure("pool-map", "Map of the rows", "All rows in two dimensions, coloured by their witness value.", wide=True),
+            blocks.figure(
+                "pool-map", "Map of the rows", "All rows in two dimensions, coloured by their witness value.", wide=True
+            ),
             *(_rows(explanation) if rows else ()),
         ],
     )
 
 
-def leaders(features: Sequence[Any]) -> str:
+def leaders(features: Sequence[FeatureContribution]) -> str:
     """Name the leading features with their shares."""
     named = ", ".join(f"{shown(f.label)} {cells.cell_text(f.contribution, 'share')}" for f in features[:3])
     return f"Share of the squared MMD lost when a feature is shuffled across both samples: {named}." if named else ""
 
 
-def effect_sentence(effect: Any) -> str:
+def effect_sentence(effect: Effect) -> str:
     """Say how well the witness tells the samples apart."""
     return (
-        f"The witness ranks a row of X above a row of Y with probability {effect.probability:.2f} "
+        f"The witness ranks a row of x above a row of y with probability {effect.probability:.2f} "
         f"(95% interval {effect.low:.2f} to {effect.high:.2f}); 0.5 would be indistinguishable."
     )
 
 
-def _features(features: Sequence[Any]) -> Block:
+def _features(features: Sequence[FeatureContribution]) -> Block:
     """Table the features, largest contribution first."""
-    rows = [
-        [f.label, f.contribution, f.standard_error, *_typical(f), shown(f.difference or "–", 80)] for f in features[:MOST_FEATURES]
-    ]
-    columns = [
-        ("Feature", "text"),
-        ("Share of MMD²", "share"),
-        ("± s.e.", "share"),
-        ("Typical of X", "measure"),
-        ("Typical of Y", "measure"),
-        ("Y is", "words"),
-    ]
-    note = "" if len(features) <= MOST_FEATURES else f"The first {MOST_FEATURES} of {cells.count(len(features))} features."
-    return blocks.table("features", "Features by their contribution to the difference", columns, rows, note=note)
+    chosen = features[:MOST_FEATURES]
+    columns = [("Feature", "text"), ("Share of MMD²", "share"), ("± s.e.", "share"), ("In x", "measure"), ("In y", "measure")]
+    rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *_typical(f)] for f in chosen]
+    if any(f.difference for f in chosen):
+        columns.append(("y is", "words"))
+        rows = [[*row, shown(f.difference or cells.NOTHING, 80)] for row, f in zip(rows, chosen, strict=True)]
+    note = "Share of the squared MMD lost when the feature is shuffled across both samples; in x and y, means or shares."
+    if len(features) > MOST_FEATURES:
+        note = f"The first {MOST_FEATURES} of {cells.count(len(features))} features. {note}"
+    return blocks.table("features", "Features by their contribution", columns, rows, note=note)
 
 
-def _typical(feature: Any) -> tuple[str, str]:
-    """Say what is typical of a feature in X and in Y: the mean, or the share of the level that changes most."""
+def _typical(feature: FeatureContribution) -> tuple[str, str]:
+    """Say what is typical of a feature in x and in y: the mean, or the share of the level that changes most."""
     if feature.levels:
         level, shares = next(iter(feature.levels.items()))
         return tuple(f"{shown(level, 24)} {share:.0%}" for share in shares)  # type: ignore[return-value]
     return _mean(feature, feature.mean_x), _mean(feature, feature.mean_y)
 
 
-def _mean(feature: Any, mean: float | None) -> str:
+def _mean(feature: FeatureContribution, mean: float | None) -> str:
     if mean is None or not math.isfinite(mean):
         return cells.NOTHING
     if feature.kind == "date":
-        return str(np.datetime64(round(mean * 86_400), "s").astype("datetime64[D]"))
+        return date_text(mean)[:10]
     return f"{mean:.0%}" if feature.kind == "boolean" else cells.number(mean)
 
 
-def _rows(explanation: Any) -> list[Block]:
+def _rows(explanation: Explanation) -> list[Block]:
     """Table the rows that speak most for either side, by the leading features."""
     leading = [f.name for f in explanation.features[:MOST_VALUES]]
     tables = []
-    for sample, evidence in (("X", explanation.top_x), ("Y", explanation.top_y)):
+    for sample, evidence in (("x", explanation.top_x), ("y", explanation.top_y)):
         chosen = [name for name in leading if any(name in row.values for row in evidence)]
         rows = [[row.row, row.witness, *(row.values.get(name) for name in chosen)] for row in evidence]
         kinds = [_kind([row.values.get(name) for row in evidence]) for name in chosen]
@@ -105,7 +108,7 @@ def _rows(explanation: Any) -> list[Block]:
         left = len(explanation.features) - len(chosen)
         note = f"Values of the {len(chosen)} leading features; {cells.count(left)} more are not shown." if left > 0 else ""
         caption = f"Rows that speak most for {sample}"
-        tables.append(blocks.table(f"rows-{sample.lower()}", caption, columns, rows, note=note))
+        tables.append(blocks.table(f"rows-{sample}", caption, columns, rows, note=note))
     return tables
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpmmd.report.content import content, explained
-from cpmmd.report.files import format_of, write_whole
 from cpmmd.report.figures import Drawings, drawn, result_drawings
+from cpmmd.report.files import format_of, write_whole
 from cpmmd.report.html import html
 from cpmmd.report.markdown import markdown
 from cpmmd.results import TestResult

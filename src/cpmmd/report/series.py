@@ -43,8 +43,8 @@ def write_series(
     Parameters
     ----------
     records
-        One dictionary a batch, in order of time: ``batch``, ``time``, ``rows``, ``pvalue``, ``adjusted``, ``statistic``, ``effect``,
-        ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and ``reject`` may be missing.
+        One dictionary a batch, in order of time: ``batch``, ``time``, ``rows``, ``pvalue``, ``adjusted``, ``statistic``,
+        ``effect``, ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and ``reject`` may be missing.
     path
         Ends in .html, .md or .json; None only gives the HTML text.
     alpha
@@ -102,7 +102,7 @@ def _verdict(records: Sequence[Record], alpha: float | None) -> Block:
     numbers = [
         ("Batches", cells.count(total), _period(records)),
         ("Flagged", cells.count(len(flagged)), "" if alpha is None else f"level {alpha:g}"),
-        ("Smallest p", cells.pvalue(lowest["pvalue"]), shown(lowest["batch"])),
+        ("Smallest p", cells.number(lowest["pvalue"]), shown(lowest["batch"])),
     ]
     return {
         "reject": bool(flagged),
@@ -117,7 +117,7 @@ def _verdict(records: Sequence[Record], alpha: float | None) -> Block:
 
 def _p(record: Record) -> str:
     adjusted = record.get("adjusted")
-    return cells.pvalue(record["pvalue"]) if adjusted is None else f"{cells.pvalue(adjusted)} adjusted"
+    return cells.number(record["pvalue"]) if adjusted is None else f"{cells.number(adjusted)} adjusted"
 
 
 def _period(records: Sequence[Record]) -> str:
