@@ -100,6 +100,59 @@ def test(
 
 
 @app.command()
+def power(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="Two pilot files.", show_default=False)],
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", "-n", metavar="50,100,...", help="Rows of each sample; by default around the pilot's.")
+    ] = None,
+    target: Annotated[float, typer.Option("--target", help="The power to find the number of rows for.")] = 0.8,
+    repetitions: Annotated[int, typer.Option("--repetitions", "-r", help="Draws of each size.")] = 100,
+    method: options.Method = METHOD,
+    alpha: options.Alpha = ALPHA,
+    permutations: options.Permutations = None,
+    seed: options.Seed = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Number of processes; one by default.")] = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    missing: options.Missing = "error",
+    format: options.Format = None,  # noqa: A002 - the option's name
+    memory_limit: options.MemoryLimit = None,
+    json: options.Json = False,
+    plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Estimate how many rows it takes to find the difference that two pilot files show.
+
+    \b
+    cpmmd power pilot_a.csv pilot_b.csv
+    cpmmd power a.csv b.csv --sizes 50,100,200,400 --plot power.png --jobs 4
+
+    Sizes up to the pilot's are tried on rows drawn from it without replacement; larger ones are extrapolated.
+    """
+    from cpmmd.cli.power import plan
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    settings = Settings(method, alpha, permutations, seed, jobs, missing)
+    reading = Reading.of(columns, drop, text, format, memory_limit)
+    plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json)
+
+
+@app.command()
+def demo(
+    folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="Where its files go.", show_default=True)] = "cpmmd-demo",
+) -> None:
+    """Compare real tumours: two files that differ, two that do not, and a report to open.
+
+    \b
+    cpmmd demo
+    """
+    from cpmmd.cli.demo import demonstrate
+
+    demonstrate(folder)
+
+
+@app.command()
 def methods(json: options.Json = False) -> None:
     """List the tests that --method takes.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,8 @@ def compare_files(files: Sequence[str], reading: Reading, settings: Settings, an
     """Compare two files; whether they differ."""
     answering.check()
     x, y = reading.read(files)
-    extra = {} if not _same_file(files) else {"note": "both names are the same file"}
-    return compare(x, y, files, reading, settings, answering, notes=tuple(extra.values()))
+    notes = ["both names are the same file"] if _same_file(files) else []
+    return compare(x, y, files, reading, settings, answering, notes=notes)
 
 
 def compare(
@@ -55,21 +56,25 @@ def compare(
     """Compare two samples and print the answer."""
     with progress() as line:
         result = settings.test(x, y, line)
-        explanation = where.explained(result) if answering.explain else None
-    options = {"--split-by": split_by, **reading.arguments(), **settings.arguments(result.seed)}
-    again = command_line("test", files, options)
+    again = command_line("test", files, {"--split-by": split_by, **reading.arguments(), **settings.arguments(result.seed)})
     noticed = list(dict.fromkeys((*notes, *x.notes, *y.notes)))
-    if answering.report is not None:
-        result.report(answering.report, command=again, title=f"{x.label} v {y.label}")
+    if not answering.json:  # the answer does not wait for its explanation
+        note(noticed)
+        _say_evidence(result, x, y)
+    with progress():
+        explanation = where.explained(result) if answering.explain else None
+        if answering.report is not None:
+            result.report(answering.report, command=again, title=f"{x.label} v {y.label}")
     if answering.json:
         say_json(_document(x, y, split_by, result, explanation, again, noticed))
     else:
-        note(noticed)
-        _say(result, explanation, again, x, y, answering.report)
+        if explanation is not None:
+            where.say_where(explanation)
+        _say_rest(again, answering.report)
     return bool(result.reject)
 
 
-def _say(result: Any, explanation: Any, again: str, x: Any, y: Any, report: str | None) -> None:
+def _say_evidence(result: Any, x: Any, y: Any) -> None:
     verdict, *evidence = str(result).splitlines()
     say_verdict(verdict, differs=result.reject)
     say()
@@ -79,8 +84,10 @@ def _say(result: Any, explanation: Any, again: str, x: Any, y: Any, report: str 
     for line in evidence:
         if not line.startswith("  repeat with"):
             say(line)
-    if explanation is not None:
-        where.say_where(explanation)
+    sys.stdout.flush()
+
+
+def _say_rest(again: str, report: str | None) -> None:
     say()
     say("Repeat with")
     say(f"  {again}", limit=4000)
