@@ -1,8 +1,8 @@
 """Where work runs: threads here, processes here, or whatever back end ``joblib.parallel_config`` names (Dask, Ray, ...).
 
-Three ways in, one seam. :func:`map_threads` is for steps that share memory. :func:`spread` is for pieces of one test: threads here,
-unless a joblib back end is chosen. :func:`map_tasks` is for whole tests: processes. What a piece computes never depends on where
-it runs, and a piece that runs elsewhere starts nothing of its own.
+Three ways in, one seam. :func:`map_threads` is for steps that share memory. :func:`spread` is for pieces of one test: threads
+here, unless a joblib back end is chosen. :func:`map_tasks` is for whole tests: processes. What a piece computes never depends on
+where it runs, and a piece that runs elsewhere starts nothing of its own.
 """
 
 from __future__ import annotations

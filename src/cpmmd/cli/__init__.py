@@ -15,7 +15,10 @@ def main() -> None:
         except ModuleNotFoundError as error:
             if error.name is None or error.name.split(".")[0] not in ("typer", "click", "rich"):
                 raise
-            print(f"cpmmd: the command line needs the package '{error.name}'. Install it with: pip install 'cpmmd[cli]'", file=sys.stderr)
+            print(
+                f"cpmmd: the command line needs the package '{error.name}'. Install it with: pip install 'cpmmd[cli]'",
+                file=sys.stderr,
+            )
             sys.exit(ERROR)
         app(prog_name="cpmmd")
     except KeyboardInterrupt:

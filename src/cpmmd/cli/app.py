@@ -48,8 +48,8 @@ def main(
     """
 
 
-@app.command()
-def test(
+@app.command("test")
+def compare(
     files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files; one with --split-by.", show_default=False)],
     method: options.Method = METHOD,
     alpha: options.Alpha = ALPHA,
@@ -64,7 +64,7 @@ def test(
     text: options.Text = None,
     missing: options.Missing = "error",
     scale: options.Scale = None,
-    format: options.Format = None,  # noqa: A002 - the option's name
+    format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
     json: options.Json = False,
     report: Report = None,
@@ -103,7 +103,8 @@ def test(
 def power(
     files: Annotated[list[str], typer.Argument(metavar="A B", help="Two pilot files.", show_default=False)],
     sizes: Annotated[
-        str | None, typer.Option("--sizes", "-n", metavar="50,100,...", help="Rows of each sample; by default around the pilot's.")
+        str | None,
+        typer.Option("--sizes", "-n", metavar="50,100,...", help="Rows of each sample; by default around the pilot's."),
     ] = None,
     target: Annotated[float, typer.Option("--target", help="The power to find the number of rows for.")] = 0.8,
     repetitions: Annotated[int, typer.Option("--repetitions", "-r", help="Draws of each size.")] = 100,
@@ -116,7 +117,7 @@ def power(
     drop: options.Drop = None,
     text: options.Text = None,
     missing: options.Missing = "error",
-    format: options.Format = None,  # noqa: A002 - the option's name
+    format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
     json: options.Json = False,
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,

@@ -96,7 +96,9 @@ def _say_rest(again: str, report: str | None) -> None:
         say(f"Report: {report}")
 
 
-def _document(x: Any, y: Any, split_by: str | None, result: Any, explanation: Any, again: str, notes: list[str]) -> dict[str, Any]:
+def _document(
+    x: Any, y: Any, split_by: str | None, result: Any, explanation: Any, again: str, notes: list[str]
+) -> dict[str, Any]:
     return {
         "command": "test",
         "repeat": again,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shlex
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,4 @@ def _write(file: Path, names: Sequence[str], rows: Iterable[Iterable[float]]) ->
 
 
 def _can_report() -> bool:
-    from importlib.util import find_spec
-
     return find_spec("jinja2") is not None and find_spec("matplotlib") is not None

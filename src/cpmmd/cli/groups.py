@@ -52,8 +52,8 @@ def compare_groups(file: str, column: str, reading: Reading, settings: Settings,
         return compare(x, y, [file], reading, settings, answering, split_by=column)
     if answering.report is not None:
         raise InputError(
-            f"A report is of one comparison. {column!r} has {len(groups.names)} groups, each compared with the rest; leave --report out, or "
-            "keep two groups in the file."
+            f"A report is of one comparison. {column!r} has {len(groups.names)} groups, each compared with the rest; leave "
+            "--report out, or keep two groups in the file."
         )
     if settings.seed is None:  # one seed for all, so that one number repeats them
         settings = replace(settings, seed=int(np.random.SeedSequence().generate_state(1)[0]))

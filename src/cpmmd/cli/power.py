@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from cpmmd.cli.output import note, say, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line, speaking_of
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, missing_extra
 
 STEPS = (0.25, 0.5, 1, 2, 4)  # of the pilot, when no sizes are given
 
@@ -53,7 +54,9 @@ def plan(
     noticed = list(dict.fromkeys((*x.notes, *y.notes)))
     if as_json:
         names = {"x": {"name": x.label, "rows": x.rows}, "y": {"name": y.label, "rows": y.rows}}
-        say_json({"command": "power", "repeat": again, **names, "columns": list(x.columns), "notes": noticed, "table": table.to_dict()})
+        say_json(
+            {"command": "power", "repeat": again, **names, "columns": list(x.columns), "notes": noticed, "table": table.to_dict()}
+        )
         return
     note(noticed)
     _say(table, again, plot)
@@ -94,12 +97,8 @@ def _sizes(text: str | None, pilot: int) -> list[int]:
 def _check_plot(plot: str | None) -> None:
     if plot is None:
         return
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        from cpmmd.errors import missing_extra
-
-        raise missing_extra("--plot", "matplotlib", "plot") from error
+    if find_spec("matplotlib") is None:
+        raise missing_extra("--plot", "matplotlib", "plot")
     if Path(plot).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InputError(f"A plot's name must end in .png, .svg or .pdf. Got {plot!r}; rename it.")
     if not Path(plot).parent.is_dir():

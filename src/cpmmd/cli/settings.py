@@ -31,7 +31,7 @@ class Reading:
         columns: list[str] | None = None,
         drop: list[str] | None = None,
         text: list[str] | None = None,
-        format: str | None = None,  # noqa: A002 - the option's name
+        format: str | None = None,
         memory_limit: str | None = None,
     ) -> Reading:
         """Give the options as they were typed."""

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.errors import InputError, listed, unknown_name
-from cpmmd.io.memory import MemoryLimit
 from cpmmd.io.frames import polars, reading
+from cpmmd.io.memory import MemoryLimit
 from cpmmd.io.samples import FileSample
 from cpmmd.io.source import Source
 
@@ -65,7 +65,7 @@ def read_npz(source: Source, limit: MemoryLimit) -> FileSample:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{source.label} is not an .npz archive. If it is a single array, name it .npy.")
             name = _member(archive.files, source)
-            limit.check(archive.zip.getinfo(_stored(archive, name)).file_size, source.label)
+            limit.check(_unpacked(archive, name), source.label)
             array = archive[name]
     except InputError:
         raise
@@ -74,8 +74,9 @@ def read_npz(source: Source, limit: MemoryLimit) -> FileSample:
     return _array_sample(array, f"{source.label}:{name}", limit)
 
 
-def _stored(archive: Any, name: str) -> str:
-    return name if name in archive.zip.namelist() else f"{name}.npy"
+def _unpacked(archive: Any, name: str) -> int:
+    stored = name if name in archive.zip.namelist() else f"{name}.npy"
+    return int(archive.zip.getinfo(stored).file_size)
 
 
 def _member(names: list[str], source: Source) -> str:

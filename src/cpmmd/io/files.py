@@ -134,8 +134,8 @@ def _drained(read: Callable[[int], bytes], label: str, limit: MemoryLimit) -> by
         size += len(chunk)
         if size > limit.bytes:
             raise InputError(
-                f"{label} holds more than the memory limit of {in_words(limit.bytes)}. Draw some rows at random first, or raise the "
-                "limit with --memory-limit."
+                f"{label} holds more than the memory limit of {in_words(limit.bytes)}. Draw some rows at random first, or "
+                "raise the limit with --memory-limit."
             )
     return b"".join(chunks)
 
@@ -157,8 +157,8 @@ def _format_of(source: Source, head: bytes) -> str:
         return EXTENSIONS[suffix]
     what = f"the extension {suffix!r}" if suffix else "no extension"
     raise InputError(
-        f"{source.label} has {what}, which says nothing about its format. Known: {', '.join(EXTENSIONS)} (text ones also with .gz); "
-        f"or say it with --format ({', '.join(FORMATS)})."
+        f"{source.label} has {what}, which says nothing about its format. Known: {', '.join(EXTENSIONS)} (text ones also with "
+        f".gz); or say it with --format ({', '.join(FORMATS)})."
     )
 
 

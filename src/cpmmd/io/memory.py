@@ -27,9 +27,9 @@ class MemoryLimit:
         """Refuse a file that takes more."""
         if needed > self.bytes:
             raise InputError(
-                f"{label} would take about {in_words(needed)} of memory, and the limit is {in_words(self.bytes)}. Draw some rows at "
-                "random first (a few thousand of each sample are plenty), keep fewer columns in the file, or raise the limit with "
-                "--memory-limit."
+                f"{label} would take about {in_words(needed)} of memory, and the limit is {in_words(self.bytes)}. Draw some "
+                "rows at random first (a few thousand of each sample are plenty), keep fewer columns in the file, or raise the "
+                "limit with --memory-limit."
             )
 
     def check_numbers(self, numbers: float, label: str) -> None:

@@ -43,7 +43,9 @@ def read_json_lines(source: Source, limit: MemoryLimit, text: tuple[str, ...]) -
     if not head.strip():
         raise InputError(f"{source.label} is empty. Check how it was written.")
     if head.lstrip().startswith(b"["):
-        raise InputError(f"{source.label} must hold one JSON object a line. It holds a list; write its items on lines of their own.")
+        raise InputError(
+            f"{source.label} must hold one JSON object a line. It holds a list; write its items on lines of their own."
+        )
     with reading(source.label, "file of JSON lines"):
         frame = polars().read_ndjson(source.native, infer_schema_length=None)
     return typed(frame, source.label, text, [])
@@ -141,8 +143,8 @@ def _check_even(source: Source, separator: str, width: int) -> None:
         for number, record in enumerate(_records(source, separator), start=1):
             if record and len(record) != width:
                 raise InputError(
-                    f"Every line must have as many fields as the first. Line {number} of {source.label} has {len(record)}, the first "
-                    f"has {width}; check that line for a missing or unquoted {separator!r}."
+                    f"Every line must have as many fields as the first. Line {number} of {source.label} has {len(record)}, the "
+                    f"first has {width}; check that line for a missing or unquoted {separator!r}."
                 )
     except UnicodeDecodeError as error:
         raise _not_utf8(source, error) from error

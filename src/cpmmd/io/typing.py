@@ -58,14 +58,15 @@ def _meaning(series: Any, label: str) -> tuple[Any, str]:
 
 
 def _styled(name: str, label: str, style: str) -> str:
-    return f"Values must be plain. Column {_cut(name)} of {label} seems to hold {style}. Or take it as text with --text, or --drop it."
+    seems = f"Column {_cut(name)} of {label} seems to hold {style}"
+    return f"Values must be plain. {seems}. Or take it as text with --text, or --drop it."
 
 
 def _mixed(name: str, label: str, numeric: int, others: int, first: str, row: int) -> str:
     return (
-        f"A column must hold numbers or text, not both. Column {_cut(name)} of {label} has {numeric} number{'s' * (numeric != 1)} and "
-        f"{others} other value{'s' * (others != 1)}, the first {_cut(first)} in row {row}. Correct them (an empty field is a missing value), take the "
-        "column as text with --text, or --drop it."
+        f"A column must hold numbers or text, not both. Column {_cut(name)} of {label} has {numeric} number{'s' * (numeric != 1)} "
+        f"and {others} other value{'s' * (others != 1)}, the first {_cut(first)} in row {row}. Correct them (an empty field is a "
+        "missing value), take the column as text with --text, or --drop it."
     )
 
 

@@ -180,5 +180,11 @@ def _row(size: int, law: PowerLaw, draws: Draws | None, pilot: int) -> PowerRow:
     power = law.power(size)
     observed = None if draws is None else draws.rejections / draws.repetitions
     return PowerRow(
-        size, power.estimate, power.low, power.high, observed, 0 if draws is None else draws.repetitions, extrapolated=size > pilot
+        size,
+        power.estimate,
+        power.low,
+        power.high,
+        observed,
+        0 if draws is None else draws.repetitions,
+        extrapolated=size > pilot,
     )

@@ -87,7 +87,9 @@ class PowerLaw:
     def _range(self, values: Array) -> Range:
         order = np.argsort(values, axis=None)
         ranked, mass = values.ravel()[order], np.cumsum(self._flat_weight[order])
-        low, middle, high = (ranked[min(int(np.searchsorted(mass, q)), len(ranked) - 1)] for q in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2))
+        low, middle, high = (
+            ranked[min(int(np.searchsorted(mass, q)), len(ranked) - 1)] for q in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
+        )
         return Range(float(middle), float(low), float(high))
 
 
