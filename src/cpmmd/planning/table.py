@@ -70,8 +70,8 @@ class PowerTable:
             return f"This pilot shows no difference to plan for: more than {low} rows of each for power {self.target:.2f}."
         if self.needed.high > known:
             return (
-                f"This pilot shows no clear difference: perhaps {about} rows of each for power {self.target:.2f}, at least {low}, "
-                "and it does not rule out any number."
+                f"This pilot shows no clear difference: perhaps {about} rows of each for power {self.target:.2f}, at least "
+                f"{low}, and it does not rule out any number."
             )
         beyond = ", beyond the pilot" if self.needed.estimate > min(self.pilot) else ""
         return f"About {about} rows of each for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
