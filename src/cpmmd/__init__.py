@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cpmmd.api import methods, two_sample_test
     from cpmmd.criteria import ComplexityPenalized, Plain, Ratio
+    from cpmmd.detector import BatchResult, DriftDetector
     from cpmmd.errors import CpmmdError, CpmmdWarning
+    from cpmmd.history import History
     from cpmmd.kernels.bandwidth import Bandwidth
     from cpmmd.kernels.deep import Deep
     from cpmmd.kernels.manhattan import Manhattan
@@ -30,10 +32,13 @@ __version__ = "0.1.0"
 _HOME = {
     "Ascent": "cpmmd.selection.ascent_options",
     "Bandwidth": "cpmmd.kernels.bandwidth",
+    "BatchResult": "cpmmd.detector",
     "ComplexityPenalized": "cpmmd.criteria",
     "CpmmdError": "cpmmd.errors",
     "CpmmdWarning": "cpmmd.errors",
+    "DriftDetector": "cpmmd.detector",
     "FullSampleTest": "cpmmd.procedures.full_sample",
+    "History": "cpmmd.history",
     "KernelClass": "cpmmd.procedures.full_sample",
     "MMDAgg": "cpmmd.procedures.mmdagg",
     "MMDFuse": "cpmmd.procedures.mmdfuse",
@@ -56,11 +61,14 @@ _EXTRA = ("Deep", "Mixture")  # need the extra that cpmmd.extras names
 __all__ = [
     "Ascent",
     "Bandwidth",
+    "BatchResult",
     "ComplexityPenalized",
     "CpmmdError",
     "CpmmdWarning",
     "Deep",
+    "DriftDetector",
     "FullSampleTest",
+    "History",
     "KernelClass",
     "MMDAgg",
     "MMDFuse",

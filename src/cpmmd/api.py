@@ -143,20 +143,15 @@ def two_sample_test(
     >>> result.reject, result.pvalue
     (True, 0.001)
     """
-    alpha = validation.open_unit("alpha", alpha)
-    name, procedure = resolve_method(method)
-    if scale is not None:
-        procedure = _with_scale(procedure, scale)
-    count = procedure.default_permutations if n_permutations is None else n_permutations
-    options = RunOptions(alpha, validation.permutation_count(count, alpha), name)
+    procedure, options = plan_test(method, alpha=alpha, n_permutations=n_permutations, scale=scale)
     seed, generator = validation.generator(rng)
     samples = read_samples(x, y, missing=missing)
     if n_jobs is not None:
         n_jobs = validation.whole("n_jobs", n_jobs, at_least=1)
     with threads(n_jobs), reporting_to(progress):
         result = procedure.run(samples, options, generator)
-    repeat = {"alpha": alpha, "n_permutations": options.n_permutations, "scale": scale, "missing": missing}
-    return replace(result, seed=seed, call=_call(name if isinstance(method, str) else method, seed, repeat))
+    repeat = {"alpha": options.alpha, "n_permutations": options.n_permutations, "scale": scale, "missing": missing}
+    return replace(result, seed=seed, call=_call(method, seed, repeat))
 
 
 def _call(method: str | Procedure, seed: int | None, options: dict[str, Any]) -> str:
@@ -164,6 +159,18 @@ def _call(method: str | Procedure, seed: int | None, options: dict[str, Any]) ->
     given = [f"{key}={value!r}" for key, value in options.items() if value not in (None, "error")]
     source = "rng" if seed is None else seed  # a Generator cannot be typed again
     return f"two_sample_test(x, y, {', '.join([f'method={method!r}', *given, f'rng={source}'])})"
+
+
+def plan_test(
+    method: str | Procedure, *, alpha: float, n_permutations: int | None, scale: str | None
+) -> tuple[Procedure, RunOptions]:
+    """Give the procedure and the options that a call asks for, checked."""
+    alpha = validation.open_unit("alpha", alpha)
+    name, procedure = resolve_method(method)
+    if scale is not None:
+        procedure = _with_scale(procedure, scale)
+    count = procedure.default_permutations if n_permutations is None else n_permutations
+    return procedure, RunOptions(alpha, validation.permutation_count(count, alpha), name)
 
 
 def _with_scale(procedure: Procedure, scale: str) -> Procedure:

@@ -41,3 +41,15 @@ def _train_size(name: str, rows: int, train_fraction: float) -> int:
             "train_fraction, or use a method that does not split, such as method='median'."
         )
     return size
+
+
+def set_aside(rows: int, fraction: float, rng: np.random.Generator, *, at_most: int) -> tuple[Rows, Rows]:
+    """Split the row numbers of one sample at random: those set aside, and the others, both shuffled."""
+    size = min(round(rows * fraction), at_most)
+    if size < 2 or rows - size < 2:
+        raise InputError(
+            f"The reference must leave at least 2 rows to train on and 2 to test with. It has {rows}, which "
+            f"train_fraction={fraction:g} splits into {size} and {rows - size}; give more rows or change train_fraction."
+        )
+    order = rng.permutation(rows)
+    return order[:size], order[size:]

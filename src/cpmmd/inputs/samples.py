@@ -45,15 +45,25 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
     """Read both samples, match their columns, and deal with missing values."""
     validation.one_of("missing", missing, MISSING)
     a, b = read_table(x, "x"), read_table(y, "y")
-    b = _matched(a, b)
-    for table, name in ((a, "x"), (b, "y")):
+    (a, b), notes = checked_tables({"x": a, "y": _matched(a, b)}, missing=missing)
+    return pooled(a, b, notes)
+
+
+def checked_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Table], tuple[str, ...]]:
+    """Give tables with enough rows, finite values and missing ones dealt with, and notes; keys are what messages call them."""
+    for name, table in tables.items():
         _check_rows(table, name)
         _check_finite(table, name)
     notes: list[str] = []
     if missing == "error":
-        _check_present(a, b)
+        _check_present(tables)
     elif missing == "drop":
-        a, b = _without_missing(a, "x", notes), _without_missing(b, "y", notes)
+        return [_without_missing(table, name, notes) for name, table in tables.items()], tuple(notes)
+    return list(tables.values()), ()
+
+
+def pooled(a: Table, b: Table, notes: tuple[str, ...] = ()) -> Samples:
+    """Give the pool of two tables with the same columns in the same order."""
     return Samples(
         numbers=np.vstack([a.numbers, b.numbers]),
         number_names=a.number_names,
@@ -62,7 +72,7 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
         m=a.rows,
         n=b.rows,
         row_shape=a.row_shape,
-        notes=tuple(notes),
+        notes=notes,
         kinds=dict(a.kinds.items() & b.kinds.items()),
         kept=_kept(a, b),
     )
@@ -72,6 +82,11 @@ def _kept(a: Table, b: Table) -> Rows | None:
     if a.kept is None and b.kept is None:
         return None
     return np.concatenate([np.arange(t.rows) if t.kept is None else t.kept for t in (a, b)])
+
+
+def alone(table: Table) -> Samples:
+    """Give one table as a pool without a second sample, to be transformed."""
+    return pooled(table, table.take(np.arange(0)))
 
 
 def _matched(a: Table, b: Table) -> Table:
@@ -128,8 +143,8 @@ def _missing_counts(table: Table) -> dict[str, int]:
     return {c: k for c, k in counts.items() if k}
 
 
-def _check_present(a: Table, b: Table) -> None:
-    found = [f"{c}: {k} in {s}" for table, s in ((a, "x"), (b, "y")) for c, k in _missing_counts(table).items()]
+def _check_present(tables: Mapping[str, Table]) -> None:
+    found = [f"{c}: {k} in {name}" for name, table in tables.items() for c, k in _missing_counts(table).items()]
     if found:
         raise InputError(
             f"Values must not be missing. Found {listed(found)}. Pass missing='drop' to leave those rows out, or "
@@ -138,19 +153,14 @@ def _check_present(a: Table, b: Table) -> None:
 
 
 def _without_missing(table: Table, name: str, notes: list[str]) -> Table:
-    keep = ~np.isnan(table.numbers).any(axis=1)
+    keep = np.asarray(~np.isnan(table.numbers).any(axis=1))
     for values in table.categories.values():
         keep &= np.array([v is not None for v in values], dtype=bool)
     dropped = int(np.count_nonzero(~keep))
     if dropped == 0:
         return table
     notes.append(f"{dropped} of {table.rows} rows of {name} dropped for missing values")
-    kept = replace(
-        table,
-        numbers=table.numbers[keep],
-        categories={c: v[keep] for c, v in table.categories.items()},
-        kept=np.flatnonzero(keep),
-    )
+    kept = table.take(keep)
     if kept.rows < 2:
         raise InputError(
             f"Each sample must have at least 2 rows without missing values. Sample {name} has {kept.rows}; try missing='impute'."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -39,6 +39,8 @@ class Table:
         ``"integer"`` or ``"boolean"`` for the number columns that were, so that a value can be shown as it came.
     kept
         Row numbers in the data as it came, when some rows were left out; None for all.
+    columns
+        All names in the order of the data.
     """
 
     numbers: Array
@@ -49,6 +51,7 @@ class Table:
     row_shape: tuple[int, ...]
     kinds: Mapping[str, str] = field(default_factory=dict)
     kept: Rows | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -60,20 +63,28 @@ class Table:
         """All column names, numeric ones first."""
         return (*self.number_names, *self.categories)
 
+    def take(self, rows: npt.NDArray[Any]) -> Table:
+        """Give some rows, by number or by mask."""
+        every = np.arange(self.rows) if self.kept is None else self.kept
+        return replace(
+            self, numbers=self.numbers[rows], categories={c: v[rows] for c, v in self.categories.items()}, kept=every[rows]
+        )
+
 
 def read_table(data: Any, name: str) -> Table:
     """Read one sample; ``name`` is what messages call it."""
     if isinstance(data, Table):
-        return data
-    native = _as_frame(data, name)
-    if native is not None:
-        return _from_frame(native, name)
+        return data if data.columns else replace(data, columns=data.names)
+    frame = as_frame(data, name)
+    if frame is not None:
+        return from_frame(frame, name)
     if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, known without importing torch
         data = data.detach().cpu().numpy()
     return _from_array(data, name)
 
 
-def _as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
+def as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
+    """Give any kind of data frame as a narwhals one, None for what is no frame."""
     try:
         frame: Any = nw.from_native(data, allow_series=True, pass_through=True)
     except Exception as error:  # narwhals raises a different class for each back end
@@ -85,7 +96,8 @@ def _as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
+def from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
+    """Read a data frame, column by column."""
     columns = frame.columns
     if len(set(columns)) < len(columns):
         twice = sorted({str(c) for c in columns if list(columns).count(c) > 1})
@@ -103,13 +115,14 @@ def _from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
         if kind == "category":
             categories[label] = _as_text(series)
             continue
-        numbers.append(_as_days(series) if kind == "date" else _as_floats(series))
+        numbers.append(as_days(np.asarray(series.to_numpy())) if kind == "date" else _as_floats(series))
         number_names.append(label)
         dates |= {label} if kind == "date" else set()
         if series.dtype.is_integer() or series.dtype == nw.Boolean:
             kinds[label] = "integer" if series.dtype.is_integer() else "boolean"
     matrix = np.column_stack(numbers) if numbers else np.empty((len(frame), 0))
-    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),), kinds)
+    every = tuple(map(str, columns))
+    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),), kinds, columns=every)
 
 
 def _kind(series: nw.Series[Any], column: str, name: str) -> str:
@@ -138,8 +151,9 @@ def _as_floats(series: nw.Series[Any]) -> Array:
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
-def _as_days(series: nw.Series[Any]) -> Array:
-    stamps = np.asarray(series.to_numpy()).astype("datetime64[us]")
+def as_days(stamps: npt.NDArray[Any]) -> Array:
+    """Give dates in days, NaN where missing."""
+    stamps = stamps.astype("datetime64[us]")
     days = stamps.astype(np.int64) / (1e6 * SECONDS_A_DAY)
     return np.where(np.isnat(stamps), np.nan, days)
 
@@ -167,7 +181,7 @@ def _from_array(data: Any, name: str) -> Table:
     if matrix.shape[1] == 0:
         raise InputError(f"Sample {name} must have at least one column. Got shape {array.shape}.")
     names = tuple(str(i) for i in range(matrix.shape[1]))
-    return Table(matrix, names, frozenset(), {}, False, row_shape, dict.fromkeys(names, kind) if kind else {})
+    return Table(matrix, names, frozenset(), {}, False, row_shape, dict.fromkeys(names, kind) if kind else {}, columns=names)
 
 
 def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:

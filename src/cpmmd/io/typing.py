@@ -64,9 +64,9 @@ def _styled(name: str, label: str, style: str) -> str:
 
 def _mixed(name: str, label: str, numeric: int, others: int, first: str, row: int) -> str:
     return (
-        f"A column must hold numbers or text, not both. Column {_cut(name)} of {label} has {numeric} number{'s' * (numeric != 1)} "
-        f"and {others} other value{'s' * (others != 1)}, the first {_cut(first)} in row {row}. Correct them (an empty field is "
-        "a missing value), take the column as text with --text, or --drop it."
+        f"A column must hold numbers or text, not both. Column {_cut(name)} of {label} has {numeric} number{'s' * (numeric > 1)} "
+        f"and {others} other value{'s' * (others != 1)}, the first {_cut(first)} in row {row}. Correct them (an empty "
+        "field is a missing value), take the column as text with --text, or --drop it."
     )
 
 

@@ -58,14 +58,24 @@ class Bins:
 
 def cut_bins(m: int, n: int, rng: np.random.Generator, *, target: int = TARGET_BINS) -> Bins:
     """Shuffle each sample and cut it into bins, about ``target`` in all."""
+    size, first, second = bin_counts(m, n, target=target, most=MOST_BINS)
+    return take_bins(rng.permutation(m), m + rng.permutation(n), size, first, second)
+
+
+def bin_counts(m: int, n: int, *, target: int, most: int) -> tuple[int, int, int]:
+    """Give the size of bins, about ``target`` and at most ``most`` in all, and how many X and Y have."""
     small = min(m, n)
     wanted = min((m + n) // target, small // FEWEST_BINS)
-    size = max(1, min(max(wanted, -(-(m + n) // MOST_BINS)), small // 2))
+    size = max(1, min(max(wanted, -(-(m + n) // most)), small // 2))
     few = small // size
-    many = min(max(m, n) // size, MOST_BINS - few)
-    first, second = (few, many) if m <= n else (many, few)
-    x, y = rng.permutation(m)[: first * size], m + rng.permutation(n)[: second * size]
-    return Bins(np.concatenate([x, y]), size, first, first + second, (m - first * size, n - second * size))
+    many = min(max(m, n) // size, most - few)
+    return (size, few, many) if m <= n else (size, many, few)
+
+
+def take_bins(x: Rows, y: Rows, size: int, first: int, second: int) -> Bins:
+    """Cut shuffled rows into bins, the last ones left over."""
+    order = np.concatenate([x[: first * size], y[: second * size]])
+    return Bins(order, size, first, first + second, (len(x) - first * size, len(y) - second * size))
 
 
 def relabelings(bins: Bins, count: int, rng: np.random.Generator) -> Array:

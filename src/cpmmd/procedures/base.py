@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.inputs import Samples
+from cpmmd.inputs import Preparation, Samples
+from cpmmd.kernels.base import SelectedKernel
 from cpmmd.permutation.dense import PermutationNull
-from cpmmd.results import Evidence, TestResult
+from cpmmd.results import Calibration, Evidence, TestResult
 from cpmmd.samples import Rows
 
 
@@ -23,6 +24,16 @@ class RunOptions:
     method: str
 
 
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The kernel that a procedure settles on, and the coordinates it is for."""
+
+    kernel: SelectedKernel
+    preparation: Preparation
+    calibration: Calibration | None = None
+    notes: tuple[str, ...] = ()
+
+
 class Procedure(ABC):
     """A two-sample test, ready to run."""
 
@@ -31,6 +42,12 @@ class Procedure(ABC):
     @abstractmethod
     def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Run the test."""
+
+    def choose(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> Choice:
+        """Give the kernel for tests of other rows: these have chosen it, so that none of them may be tested with it."""
+        result = self.run(samples, options, rng)
+        assert result.kernel is not None
+        return Choice(result.kernel, result.preparation, result.calibration, result.notes)
 
 
 def conclude(

@@ -208,14 +208,18 @@ class DeepKernel(GaussianBased):
             raise InputError(f"The kernel was trained on a module of your own ({description['module']}). Pass it as module=.")
         family = Deep(**description["family"], module=module)
         names = [name for name in tensors if name.startswith("parameter.")]
-        return cls(
+        if module is None and len(names) != (family.depth + 1) * (1 + family.bias):
+            raise InputError(f"The file's weights are not those of a network of {family.depth} hidden layers. Save it again.")
+        kernel = cls(
             family=family,
             row_shape=tuple(description["row_shape"]),
             parameters={n.removeprefix("parameter."): torch.from_numpy(np.array(tensors[n])) for n in names},
-            centre=np.array(tensors["centre"]),
-            scale=description["scale"],
-            spectral_product=description["spectral_product"],
+            centre=np.array(tensors["centre"], dtype=np.float64),
+            scale=validation.positive("scale", description["scale"]),
+            spectral_product=validation.non_negative("spectral_product", description["spectral_product"]),
         )
+        kernel.features(kernel.centre[None])  # weights that do not fit together fail here, not in the first test
+        return kernel
 
     def __str__(self) -> str:
         deep = self.family
