@@ -8,7 +8,7 @@ import pytest
 
 from cpmmd import two_sample_test
 from cpmmd.report import write_series
-from helpers import HOSTILE_NAMES
+from helpers import HOSTILE_NAMES, sample_named
 
 CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None:
@@ -32,11 +32,9 @@ def sample(seed, rows, shift, names=("amount", "colour", "age")):
     return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
 
-def hostile_report(name):
-    names = [f"{name}{i}" for i in range(3)]
-    x, y = sample(0, 40, 2, names), sample(1, 40, 0, names)
-    x[names[1]] = y[names[1]] = [f"{name}{i % 2}" for i in range(40)]
-    return two_sample_test(x, y, n_permutations=99, rng=0).report(title=name, command=name)
+def hostile_report(names):
+    x, y = (pd.DataFrame(sample_named(names, seed, shift)) for seed, shift in ((0, 3), (1, 0)))
+    return two_sample_test(x, y, n_permutations=99, rng=0).report(title="".join(names), command="".join(names))
 
 
 def batches(count):
@@ -66,7 +64,7 @@ def reports(tmp_path_factory):
         "differs": two_sample_test(sample(0, 80, 1), sample(1, 70, 0), rng=0).report(command="cpmmd test a.csv b.csv"),
         "alike": two_sample_test(sample(2, 60, 0), sample(3, 60, 0), method="cp-linear", rng=0).report(),
         "series": write_series(batches(28), alpha=0.05),
-        **{f"hostile {kind}": hostile_report(name) for kind, name in HOSTILE_NAMES.items()},
+        "hostile": hostile_report(list(HOSTILE_NAMES.values())),
     }
     for name, text in pages.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
@@ -105,7 +103,7 @@ class Visit:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("name", ["differs", "alike", "series"])
+@pytest.mark.parametrize("name", ["differs", "alike", "series", "hostile"])
 def test_a_report_opens_quietly_and_fits_the_screen(browser, reports, name, view):
     with Visit(browser, reports[name], view) as visit:
         assert visit.complaints == []
@@ -115,16 +113,14 @@ def test_a_report_opens_quietly_and_fits_the_screen(browser, reports, name, view
         assert visit.page.locator("svg").count() == visit.page.locator("figure").count() > 0
 
 
-@pytest.mark.parametrize("kind", HOSTILE_NAMES)
-def test_hostile_names_do_not_run_fetch_or_overflow(browser, reports, kind):
-    address = reports[f"hostile {kind}"]
-    with Visit(browser, address, "phone") as visit:
+@pytest.mark.parametrize("name", ["hostile", "series"])
+def test_hostile_names_do_not_run(browser, reports, name):
+    with Visit(browser, reports[name]) as visit:
+        visit.page.locator("thead button").first.click()  # sorting moves the names about
         assert visit.complaints == []
-        assert visit.requests == [address.replace("'", "%27")]
-        assert "owned" not in visit.page.evaluate("document.title.split(' · ')[0]")
+        assert not visit.page.evaluate("document.title === 'owned' || window.owned === true")
         assert visit.page.locator("script").count() == 1
-        assert visit.page.locator("img").count() == 0
-        assert visit.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert visit.page.locator("img, iframe, [onerror], [onclick]").count() == 0
 
 
 def as_numbers(texts):

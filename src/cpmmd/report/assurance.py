@@ -27,7 +27,7 @@ def assurance(result: TestResult, explanation: Explanation | None) -> Block:
                     ("Level", _level(result)),
                     ("Relabelings", _resolution(result)),
                     ("Tested rows", tested),
-                    ("Explained rows", _held_out(explanation)),
+                    ("Held out", _held_out(explanation)),
                     ("Certificate", None if result.certificate is None else result.certificate.statement),
                     ("Seed", "given as a Generator, not recorded" if result.seed is None else str(result.seed)),
                 ]
@@ -71,15 +71,18 @@ def _resolution(result: TestResult) -> str:
     if result.exhaustive:
         return f"all {cells.count(total)}; p has no error from drawing"
     error = np.sqrt(result.pvalue * (1 - result.pvalue) / total)
-    return f"{cells.count(total)} at random; p cannot be below {1 / (total + 1):.2g}; drawing gives it a standard error of {error:.1g}"
+    least = f"p cannot be below {1 / (total + 1):.2g}"
+    return f"{cells.count(total)} at random; {least}, and has a standard error of {error:.1g} from the drawing"
 
 
 def _held_out(explanation: Explanation | None) -> str | None:
     if explanation is None:
         return None
-    if explanation.held_out:
-        return "did not choose the kernel"
-    return "also chose the kernel, so the explanation flatters the difference a little"
+    return f"{'yes' if explanation.held_out else 'no'}: the rows tested and explained {_part(explanation.held_out)} the kernel"
+
+
+def _part(held_out: bool) -> str:
+    return "had no part in choosing" if held_out else "also chose"
 
 
 def _certificate(certificate: Certificate | None) -> Block | None:

@@ -10,6 +10,7 @@ from cpmmd.report.text import shown
 
 NOTHING = "–"
 NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers
+RIGHT = (*NUMERIC, "measure")  # set flush right
 FOREIGN = ("text",)  # quoted from the data
 DIGITS = 4  # significant ones of a column's largest number
 
@@ -25,23 +26,26 @@ def column_texts(values: Sequence[Any], kind: str) -> list[str]:
     if kind == "number":
         form = number_format([v for v in values if v is not None])
         return [NOTHING if v is None else format(float(v), form) for v in values]
+    if kind == "pvalue":
+        smallest = min((v for v in values if v), default=1.0)
+        decimals = max(3, math.ceil(1 - math.log10(smallest)))
+        form = f".{decimals}f" if decimals <= 7 else ".1e"
+        return [NOTHING if v is None else format(v, form) for v in values]
     return [cell_text(v, kind) for v in values]
 
 
 def cell_text(value: Any, kind: str) -> str:
-    """Give the text of one value."""
+    """Give the text of one value of a kind that needs no look at its neighbours."""
     if value is None:
         return NOTHING
-    if kind == "number":
-        return format(float(value), number_format([value]))
     if kind == "count":
         return count(value)
     if kind == "share":
         return f"{100 * value:.1f}%"
-    if kind == "pvalue":
-        return pvalue(value)
     if kind == "flag":
         return "yes" if value else "no"
+    if kind == "time":
+        return shown(value).replace("T", " ")[:16]  # to the minute
     return shown(value)
 
 
@@ -55,14 +59,10 @@ def number_format(values: Sequence[float]) -> str:
     return f".{max(DIGITS - 1 - math.floor(math.log10(largest)), 0)}f"
 
 
-def pvalue(value: float) -> str:
-    """Four decimals, more where that would say zero."""
-    return f"{value:.4f}" if value >= 0.0005 else f"{value:.1e}"
-
-
 def number(value: float) -> str:
-    """Give a number within a sentence."""
-    return f"{value:.{DIGITS}g}"
+    """Give a number within a sentence: its significant digits, no zeros behind them."""
+    text = format(float(value), number_format([value]))
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def count(value: int) -> str:

@@ -8,7 +8,7 @@ from cpmmd.report import blocks, cells
 from cpmmd.report.blocks import Block
 from cpmmd.results import TestResult
 
-MOST_KERNELS = 60  # rows of a table of kernels
+MOST_KERNELS = 10  # rows of a table of kernels
 
 
 def evidence(result: TestResult, summary: str) -> Block:
@@ -26,8 +26,7 @@ def evidence(result: TestResult, summary: str) -> Block:
                 [
                     ("Method", f"{result.method}: {summary}" if summary else result.method),
                     ("Statistic", f"{cells.number(result.statistic)}, {statistic_meaning(result)}"),
-                    ("Kernel class", result.details.get("selected", {}).get("class")),
-                    ("Kernel", None if result.kernel is None else str(result.kernel)),
+                    ("Kernel", _kernel(result)),
                     ("Penalty", _penalty(result)),
                     ("Splits", _splits(result)),
                 ]
@@ -41,16 +40,15 @@ def evidence(result: TestResult, summary: str) -> Block:
 
 def comparison(result: TestResult) -> str:
     """Say in a sentence how p came about."""
-    every = "all " if result.exhaustive else ""
-    total = result.n_permutations
     if "splits" in result.details:
         return f"p = {cells.number(result.pvalue)} combines several splits; shown is the split with the median p-value."
-    reached = result.pvalue * (total + 1) - 1
-    drawn = "relabelings of the rows" if result.exhaustive else "random relabelings of the rows"
+    total = cells.count(result.n_permutations)
+    drawn = f"all {total} relabelings" if result.exhaustive else f"{total} random relabelings"
+    reached = round(result.pvalue * (result.n_permutations + 1)) - 1
     return (
-        f"Of {every}{cells.count(total)} {drawn}, {cells.count(round(reached))} gave a statistic at least as large as the "
+        f"Of {drawn} of the rows, {cells.count(reached) if reached else 'none'} gave a statistic at least as large as the "
         f"observed {cells.number(result.statistic)}; counting the observed one, "
-        f"p = {cells.count(round(reached) + 1)} / {cells.count(total + 1)} = {cells.number(result.pvalue)}."
+        f"p = {cells.count(reached + 1)} / {cells.count(result.n_permutations + 1)} = {cells.number(result.pvalue)}."
     )
 
 
@@ -63,6 +61,13 @@ def statistic_meaning(result: TestResult) -> str:
     if "sharpness" in result.details:
         return "a soft maximum of the kernels' normalised squared MMD"
     return "the unbiased squared MMD on the tested rows"
+
+
+def _kernel(result: TestResult) -> str | None:
+    if result.kernel is None:
+        return None
+    _, on, coordinates = str(result.details.get("selected", {}).get("class", "")).rpartition(" on ")
+    return f"{result.kernel}{on}{coordinates}" if on else str(result.kernel)
 
 
 def _penalty(result: TestResult) -> str | None:
@@ -136,6 +141,6 @@ def _single_tests(result: TestResult) -> Block | None:
     if "rejected" in tests[0]:
         columns.append(("Rejects", "flag"))
         keys.append("rejected")
-    note = "" if len(tests) <= MOST_KERNELS else f"The {MOST_KERNELS} with the smallest p of {len(tests)}."
+    note = "" if len(tests) <= MOST_KERNELS else f"The {MOST_KERNELS} of {len(tests)} with the smallest p."
     rows = [[test[key] for key in keys] for test in strongest]
     return blocks.table("single-tests", "The single kernels", columns, rows, note=note)

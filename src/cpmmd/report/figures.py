@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,12 +15,12 @@ Drawing = Callable[[Any], Any]  # draws on a matplotlib Figure
 Drawings = Mapping[str, Drawing]
 # Inches at 72 points: shown about 1.3 times as large on a desktop, 1.05 times on a phone, so 9 points are 12 and 9.5 pixels.
 NARROW, WIDE = (4.8, 3.1), (9.6, 3.4)
+MOST_BATCHES = 400  # in a picture: two pixels each
 INK, PAPER = "#0a0b0c", "#f0f1f2"  # stand for the page's own colours
 PALETTE = {INK: "currentColor", PAPER: "var(--page)"}
 STYLE = {
     "svg.fonttype": "none",  # text stays text: it can be read aloud, searched, and wears the page's font
     "svg.hashsalt": "cpmmd",  # equal pictures, equal files
-    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
     "font.size": 9.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -39,7 +40,8 @@ def drawn(content: Mapping[str, Any], drawings: Drawings) -> tuple[dict[str, str
     sheet, pictures = Stylesheet(PALETTE), {}
     for block in (b for section in content["sections"] for b in section["blocks"] if b["kind"] == "figure"):
         name = block["id"]
-        with matplotlib.rc_context(STYLE):
+        with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's browser has more fonts
             figure = Figure(figsize=WIDE if block["wide"] else NARROW, layout="constrained")
             drawings[name](figure)
             pictures[name] = inline_svg(figure, name=name, title=block["title"], description=block["description"], sheet=sheet)
@@ -65,4 +67,5 @@ def series_drawings(records: Sequence[Mapping[str, Any]]) -> Drawings:
     """Give what draws the picture of a series."""
     from cpmmd import plotting
 
-    return {"batch-series": lambda figure: plotting.batch_series(records, ax=figure.subplots())}
+    latest = list(records[-MOST_BATCHES:])
+    return {"batch-series": lambda figure: plotting.batch_series(latest, ax=figure.subplots())}

@@ -10,8 +10,10 @@ from itertools import groupby
 from typing import Any
 
 from cpmmd.errors import missing_extra
-from cpmmd.report.cells import NUMERIC, column_texts
+from cpmmd.report.cells import NUMERIC, RIGHT, column_texts
 from cpmmd.report.svg import Stylesheet
+
+ONE_LINE = 32  # characters of a table cell that stay on one line
 
 
 def html(content: Mapping[str, Any], pictures: Mapping[str, str], sheet: Stylesheet) -> str:
@@ -66,21 +68,25 @@ def _label(block: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _table(block: Mapping[str, Any]) -> dict[str, Any]:
-    columns = [{**c, "numeric": c["type"] in NUMERIC} for c in block["columns"]]
+    columns = [{**c, "numeric": c["type"] in NUMERIC, "right": c["type"] in RIGHT} for c in block["columns"]]
     texts = [column_texts([row[i] for row in block["rows"]], c["type"]) for i, c in enumerate(columns)]
     lines = []
     for number, row in enumerate(block["rows"]):
         cells = [
-            {"text": _minus(texts[i][number], c["numeric"]), "numeric": c["numeric"], "value": _sort_value(row[i], c["numeric"])}
+            {
+                "text": _minus(texts[i][number], c["right"]),
+                "style": "number" if c["right"] else "long" if len(texts[i][number]) > ONE_LINE else "",
+                "value": _sort_value(row[i], c["numeric"]),
+            }
             for i, c in enumerate(columns)
         ]
         lines.append({"cells": cells, "flagged": number in block.get("flagged", ())})
     return {**block, "columns": columns, "lines": lines}
 
 
-def _minus(text: str, numeric: bool) -> str:
+def _minus(text: str, number: bool) -> str:
     """Use the minus sign, as wide as a digit."""
-    return text.replace("-", "\u2212") if numeric else text
+    return f"\u2212{text[1:]}" if number and text.startswith("-") else text
 
 
 def _sort_value(value: Any, numeric: bool) -> str | None:

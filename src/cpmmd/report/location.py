@@ -15,6 +15,7 @@ from cpmmd.report.text import shown
 from cpmmd.results import TestResult
 
 MOST_FEATURES = 25  # rows of the table of features
+FEW = 5  # rows: a level that has fewer says something about them
 MOST_VALUES = 8  # columns of the table of rows: the leading features
 
 
@@ -36,7 +37,7 @@ def location(result: TestResult, explanation: Explanation | None, *, rows: bool)
             caution,
             blocks.figure("feature-contributions", "Features that carry the difference", leaders(explanation.features)),
             blocks.figure("witness-densities", "Witness values of both samples", effect_sentence(explanation.effect)),
-            _features(explanation.features),
+            _features(explanation.features, None if rows else result.tested_sizes),
             blocks.figure(
                 "feature-distributions",
                 "The leading features in both samples",
@@ -65,11 +66,11 @@ def effect_sentence(effect: Effect) -> str:
     )
 
 
-def _features(features: Sequence[FeatureContribution]) -> Block:
-    """Table the features, largest contribution first."""
+def _features(features: Sequence[FeatureContribution], private: tuple[int, int] | None) -> Block:
+    """Table the features, largest contribution first; given the samples' sizes, levels of few rows are not named."""
     chosen = features[:MOST_FEATURES]
     columns = [("Feature", "text"), ("Share of MMD²", "share"), ("± s.e.", "share"), ("In x", "measure"), ("In y", "measure")]
-    rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *_typical(f)] for f in chosen]
+    rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *_typical(f, private)] for f in chosen]
     if any(f.difference for f in chosen):
         columns.append(("y is", "words"))
         rows = [[*row, shown(f.difference or cells.NOTHING, 80)] for row, f in zip(rows, chosen, strict=True)]
@@ -79,12 +80,14 @@ def _features(features: Sequence[FeatureContribution]) -> Block:
     return blocks.table("features", "Features by their contribution", columns, rows, note=note)
 
 
-def _typical(feature: FeatureContribution) -> tuple[str, str]:
+def _typical(feature: FeatureContribution, private: tuple[int, int] | None) -> tuple[str, str]:
     """Say what is typical of a feature in x and in y: the mean, or the share of the level that changes most."""
-    if feature.levels:
-        level, shares = next(iter(feature.levels.items()))
-        return tuple(f"{shown(level, 24)} {share:.0%}" for share in shares)  # type: ignore[return-value]
-    return _mean(feature, feature.mean_x), _mean(feature, feature.mean_y)
+    if not feature.levels:
+        return _mean(feature, feature.mean_x), _mean(feature, feature.mean_y)
+    level, (x, y) = next(iter(feature.levels.items()))
+    if private is not None and x * private[0] + y * private[1] < FEW:
+        level = "(rare)"
+    return f"{shown(level, 24)} {x:.0%}", f"{shown(level, 24)} {y:.0%}"
 
 
 def _mean(feature: FeatureContribution, mean: float | None) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cpmmd.report.cells import FOREIGN, NUMERIC, column_texts
+from cpmmd.report.cells import FOREIGN, RIGHT, column_texts
 from cpmmd.report.text import has_right_to_left
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&@])")
@@ -85,7 +85,7 @@ def _table(block: Mapping[str, Any]) -> list[str]:
     texts = [column_texts([row[i] for row in block["rows"]], c["type"]) for i, c in enumerate(columns)]
     foreign = [c["type"] in FOREIGN for c in columns]
     lines = [f"**{plain(block['caption'])}**", "", _row([plain(c["label"]) for c in columns])]
-    lines.append(_row(["---:" if c["type"] in NUMERIC else ":---" for c in columns]))
+    lines.append(_row(["---:" if c["type"] in RIGHT else ":---" for c in columns]))
     for values in zip(*texts, strict=True):
         # A table ends its cell at every pipe, also within a code span, unless a backslash stands before it.
         cells = [span(v).replace("|", "\\|") if f else plain(v) for v, f in zip(values, foreign, strict=True)]

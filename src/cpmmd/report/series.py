@@ -10,6 +10,7 @@ from cpmmd.report import blocks, cells
 from cpmmd.report.assurance import repetition
 from cpmmd.report.blocks import Block
 from cpmmd.report.content import FORMAT, footer
+from cpmmd.report.figures import MOST_BATCHES as MOST_DRAWN
 from cpmmd.report.figures import series_drawings
 from cpmmd.report.files import format_of
 from cpmmd.report.render import Path, finish
@@ -20,12 +21,12 @@ NEEDED = ("batch", "pvalue", "reject")
 MOST_BATCHES = 500  # rows of the table: about 150 kB
 COLUMNS = [
     ("Batch", "batch", "text"),
-    ("Time", "time", "text"),
+    ("Time", "time", "time"),
     ("Rows", "rows", "count"),
     ("p-value", "pvalue", "pvalue"),
     ("Adjusted p", "adjusted", "pvalue"),
     ("Statistic", "statistic", "number"),
-    ("Effect", "effect", "number"),
+    ("Told apart", "effect", "share"),
     ("Differs", "reject", "flag"),
 ]
 
@@ -128,7 +129,8 @@ def _period(records: Sequence[Record]) -> str:
 def _figure(records: Sequence[Record]) -> Block:
     flagged = [shown(record["batch"]) for record in records if record["reject"]]
     named = f"Flagged: {', '.join(flagged[:10])}{' and others' if len(flagged) > 10 else ''}." if flagged else "None is flagged."
-    return blocks.figure("batch-series", "p-values over time", f"One p-value for each batch. {named}", wide=True)
+    title = "p-values over time" if len(records) <= MOST_DRAWN else f"p-values of the latest {MOST_DRAWN} batches"
+    return blocks.figure("batch-series", title, f"One p-value for each batch. {named}", wide=True)
 
 
 def _table(records: Sequence[Record]) -> Block:

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
 
+from cpmmd.report.text import LINE, shown
+
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"
 DRAWN = {"svg", "g", "path", "use", "defs", "clipPath", "rect", "text", "tspan", "image", "circle", "line", "polyline", "polygon"}
+NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # a name may hold them, an XML file may not
 REFERENCE = re.compile(r"url\(#([^)]*)\)")
 FONT = re.compile(r"(?:(?P<variant>(?:italic|bold|\d00)\s+)*)(?P<size>[\d.]+px)")
 
@@ -52,7 +55,7 @@ def inline_svg(figure: Any, *, name: str, title: str, description: str, sheet: S
     """Give the figure's SVG element, named and described for a screen reader."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    root = ElementTree.fromstring(buffer.getvalue())
+    root = ElementTree.fromstring(NOT_XML.sub("", buffer.getvalue()))
     _keep_drawing(root)
     for element in root.iter():
         _localise(element, name, sheet)
@@ -78,6 +81,8 @@ def _keep_drawing(element: ElementTree.Element) -> None:
 def _localise(element: ElementTree.Element, name: str, sheet: Stylesheet) -> None:
     """Make ids this figure's own, turn the style attribute into a class, and let no link leave the file."""
     element.tag = element.tag.removeprefix(NAMESPACE)
+    if element.text and element.text.strip():
+        element.text = shown(element.text, LINE)
     link = element.attrib.pop(HREF, element.attrib.pop("href", ""))
     if link.startswith("#"):
         element.set("href", f"#{name}-{link[1:]}")

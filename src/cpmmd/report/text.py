@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-NAME = 64  # characters of a name that are shown: fits a table column, two names differing at either end stay apart
+NAME = 80  # characters of a name that are shown: two lines of a table cell, with both ends of the name
 LINE = 600  # of a sentence that may quote names
 NEWLINES = "\n\v\f\r\x85\u2028\u2029"
 ZERO_WIDTH_JOINERS = "\u200c\u200d"  # hold emoji and Indic or Persian letters together
