@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cpmmd import __version__
-from cpmmd.cli import options
+from cpmmd.cli import ERROR, options
 from cpmmd.cli.failures import Commands
 from cpmmd.cli.options import ALPHA, METHOD
 from cpmmd.cli.settings import Reading, Settings
@@ -68,7 +68,7 @@ def compare(
     memory_limit: options.MemoryLimit = None,
     json: options.Json = False,
     report: Report = None,
-    explain: Annotated[bool, typer.Option("--explain/--no-explain", help="Say where the samples differ.")] = True,
+    explain: options.Explain = True,
     exit_zero: options.ExitZero = False,
 ) -> None:
     """Test whether two files come from the same distribution.
@@ -96,7 +96,77 @@ def compare(
         differs = compare_files(files, reading, settings, answering)
     else:
         differs = compare_groups(files[0], split_by, reading, settings, answering)
-    _exit(differs and not exit_zero)
+    raise typer.Exit(int(differs and not exit_zero))
+
+
+@app.command()
+def fit(
+    reference: Annotated[str, typer.Argument(help="The file that batches are compared with.", show_default=False)],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where the detector goes.", show_default=False)],
+    example: Annotated[
+        str | None, typer.Option("--example", metavar="FILE", help="A batch that differs: trains the kernel to see it.")
+    ] = None,
+    method: options.Method = METHOD,
+    alpha: options.Alpha = ALPHA,
+    permutations: options.Permutations = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    missing: options.Missing = "error",
+    scale: options.Scale = None,
+    format: options.Format = None,  # noqa: A002 - the option's name
+    memory_limit: options.MemoryLimit = None,
+    json: options.Json = False,
+) -> None:
+    """Keep a reference in a file that `cpmmd check` compares batches with.
+
+    \b
+    cpmmd fit reference.csv -o detector.cpmmd
+    cpmmd fit reference.parquet --example bad_week.parquet -o detector.cpmmd
+    """
+    from cpmmd.cli.detection import fit
+
+    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale)
+    fit(reference, output, example, Reading.of(columns, drop, text, format, memory_limit), settings, as_json=json)
+
+
+@app.command()
+def check(
+    detector: Annotated[str, typer.Argument(metavar="DETECTOR", help="What `cpmmd fit` wrote.", show_default=False)],
+    batches: Annotated[list[str], typer.Argument(metavar="BATCH...", help="Files to check.", show_default=False)],
+    alpha: Annotated[float | None, typer.Option("--alpha", "-a", help="Level; the detector's by default.")] = None,
+    history: Annotated[
+        str | None,
+        typer.Option("--history", metavar="FILE", help="Keep the answers in an SQLite file; known batches are skipped."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Test batches that the history knows, too.")] = False,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    format: options.Format = None,  # noqa: A002 - the option's name
+    memory_limit: options.MemoryLimit = None,
+    json: options.Json = False,
+    report: Report = None,
+    explain: options.Explain = True,
+    exit_zero: options.ExitZero = False,
+) -> None:
+    """Test batches against a detector: one line each, p-values adjusted for their number.
+
+    \b
+    cpmmd check detector.cpmmd monday.csv tuesday.csv
+    cpmmd check detector.cpmmd today.parquet --history history.sqlite --report series.html
+    cpmmd check detector.cpmmd batches/*.csv --json
+
+    A batch is known by its file name. Exit code: 0 no difference found, 1 difference found in a batch tested now, 2 error.
+    """
+    from cpmmd.cli.comparison import Answering
+    from cpmmd.cli.detection import Checking, check
+
+    reading = Reading.of(columns, drop, text, format, memory_limit)
+    differs, failed = check(detector, batches, reading, Checking(alpha, history, again), Answering(json, report, explain))
+    raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
 
 
 @app.command()
@@ -176,7 +246,3 @@ def schema() -> None:
     from cpmmd.cli.listing import print_schema
 
     print_schema()
-
-
-def _exit(differs: bool) -> None:
-    raise typer.Exit(1 if differs else 0)

@@ -40,6 +40,7 @@ MemoryLimit = Annotated[
     str | None, typer.Option("--memory-limit", metavar="SIZE", help="Refuse files that take more, e.g. 500M or 8G [default: 4G].")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead (`cpmmd schema` describes it).")]
+Explain = Annotated[bool, typer.Option("--explain/--no-explain", help="Say where the samples differ.")]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 when a difference is found, too.")]
 
 
