@@ -116,7 +116,7 @@ def fit(
     text: options.Text = None,
     missing: options.Missing = "error",
     scale: options.Scale = None,
-    format: options.Format = None,  # noqa: A002 - the option's name
+    format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
     json: options.Json = False,
 ) -> None:
@@ -145,7 +145,7 @@ def check(
     columns: options.Columns = None,
     drop: options.Drop = None,
     text: options.Text = None,
-    format: options.Format = None,  # noqa: A002 - the option's name
+    format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
     json: options.Json = False,
     report: Report = None,

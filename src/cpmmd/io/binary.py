@@ -21,21 +21,21 @@ ARROW_FILE = b"ARROW1"
 def read_parquet(source: Source, limit: MemoryLimit) -> FileSample:
     """Read a Parquet file."""
     pl = polars()
-    return _frame(source, limit, "Parquet", pl.scan_parquet, pl.read_parquet)
+    return _frame(source, limit, "a Parquet file", pl.scan_parquet, pl.read_parquet)
 
 
 def read_arrow(source: Source, limit: MemoryLimit) -> FileSample:
     """Read an Arrow (Feather, IPC) file or stream."""
     pl = polars()
     if source.head().startswith(ARROW_FILE):
-        return _frame(source, limit, "Arrow", pl.scan_ipc, lambda native: pl.read_ipc(native, memory_map=False))
-    return _frame(source, limit, "Arrow", None, pl.read_ipc_stream)
+        return _frame(source, limit, "an Arrow file", pl.scan_ipc, pl.read_ipc)
+    return _frame(source, limit, "an Arrow file", None, pl.read_ipc_stream)
 
 
 def _frame(
     source: Source, limit: MemoryLimit, kind: str, scan: Callable[[Any], Any] | None, read: Callable[[Any], Any]
 ) -> FileSample:
-    with reading(source.label, f"{kind} file"):
+    with reading(source.label, kind):
         if scan is not None and source.path is not None:
             lazy = scan(source.path)
             rows = lazy.select(polars().len()).collect().item()
@@ -95,7 +95,7 @@ def _member(names: list[str], source: Source) -> str:
 
 
 def _not_numpy(source: Source, error: Exception) -> InputError:
-    if "pickle" in str(error):
+    if "pickle" in str(error) or "Python objects" in str(error):
         return InputError(
             f"{source.label} holds Python objects, which are never loaded from a file: that could run code. Save numbers as a "
             "plain array, or a table as Parquet."
@@ -112,6 +112,6 @@ def _array_sample(array: npt.NDArray[Any], label: str, limit: MemoryLimit) -> Fi
     if array.ndim == 0:
         raise InputError(f"A sample must be an array of rows. {label} holds a single value.")
     if array.dtype.names is not None:  # records: one column for each field
-        with reading(label, "table"):
+        with reading(label, "a table"):
             return FileSample(polars().DataFrame({name: np.ascontiguousarray(array[name]) for name in array.dtype.names}), label)
     return FileSample(array, label)

@@ -31,4 +31,4 @@ def reading(label: str, what: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise InputError(f"{label} cannot be read as a {what} ({reason}). Write or copy it again, or check --format.") from error
+        raise InputError(f"{label} cannot be read as {what} ({reason}). Write or copy it again, or check --format.") from error

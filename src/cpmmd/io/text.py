@@ -46,7 +46,7 @@ def read_json_lines(source: Source, limit: MemoryLimit, text: tuple[str, ...]) -
         raise InputError(
             f"{source.label} must hold one JSON object a line. It holds a list; write its items on lines of their own."
         )
-    with reading(source.label, "file of JSON lines"):
+    with reading(source.label, "JSON lines"):
         frame = polars().read_ndjson(source.native, infer_schema_length=None)
     return typed(frame, source.label, text, [])
 
@@ -129,7 +129,7 @@ def _parsed(source: Source, separator: str, width: int, named: bool) -> Any:
         return pl.DataFrame({str(i): [] for i in range(width)})
     except (pl.exceptions.PolarsError, OSError) as error:
         _check_even(source, separator, width)
-        with reading(source.label, "table of separated values"):
+        with reading(source.label, "a table of separated values"):
             raise error
     if frame.width != width:
         _check_even(source, separator, width)
@@ -165,10 +165,17 @@ def _without_blank_rows(frame: Any, label: str, notes: list[str]) -> Any:
 
 def _without_row_numbers(frame: Any, label: str, notes: list[str]) -> Any:
     """Leave out the nameless column of row numbers that pandas writes first."""
-    if frame.columns[0] != "" or frame.width < 2:
+    if "" not in frame.columns:
         return frame
-    first = frame[""]
-    if first.dtype.is_integer() and first.null_count() == 0 and bool((first == polars().int_range(len(first), eager=True)).all()):
+    first = frame[frame.columns[0]]
+    if (
+        first.name == ""
+        and frame.width > 1
+        and first.dtype.is_integer()
+        and first.null_count() == 0
+        and bool((first == polars().int_range(len(first), eager=True)).all())
+    ):
         notes.append(f"the nameless first column of {label} counts the rows: left out")
         return frame.drop("")
-    raise InputError(f"Every column must have a name. The first of {label} has none; name it, or remove it.")
+    number = frame.columns.index("") + 1
+    raise InputError(f"Every column must have a name. Number {number} of {label} has none; name it, or remove it.")
