@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from cpmmd import mmd
 from cpmmd.criteria import Criterion
@@ -128,6 +127,8 @@ def median_distance(exponents: Array, power: int) -> float:
 
 def climb(scanned: list[Evaluation], evaluate: Callable[[float], Evaluation]) -> list[Evaluation]:
     """Refine the best scanned point by bounded Brent between its neighbours; give every point looked at."""
+    from scipy.optimize import minimize_scalar  # a tenth of the package's start-up, and cp-full does without
+
     best = int(np.argmax([point.criterion for point in scanned]))
     low, high = scanned[max(best - 1, 0)].sigma, scanned[min(best + 1, len(scanned) - 1)].sigma
     visited = list(scanned)
