@@ -1,5 +1,6 @@
 """cpmmd: are these two samples from the same distribution?"""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cpmmd import extras
@@ -53,4 +54,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in extras.LAZY:
         return extras.load(name)
+    if name == "plotting":
+        return import_module("cpmmd.plotting")
     raise AttributeError(f"module 'cpmmd' has no attribute {name!r}")
