@@ -13,6 +13,20 @@ import pytest
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
+HOSTILE_NAMES = {
+    "script": "<script>document.title='owned'</script>",
+    "attribute": '"><img src=x onerror="document.title=\'owned\'">',
+    "svg": "</text></svg><script>document.title='owned'</script>",
+    "quotes": 'it\'s "quoted" `code` \\back\\',
+    "markdown": "a|b [link](javascript:alert(1)) ![i](http://x.invalid/i.png) **bold** <http://x.invalid>",
+    "template": "{{ 7 * 7 }}{% raw %}${7*7}",
+    "maths": "$\\frac{1}{0}$ $ \\ $",
+    "newlines": "one\ntwo\r\nthree\u2028four\x00\x1b[31m",
+    "long": "n" * 10_000,
+    "right-to-left": "\u202eتجربة\u2066 שלום",
+    "emoji": "👩\u200d👩\u200d👧 🚀 🏴\u200d☠️",
+    "empty": "",
+}
 
 
 def shared_data(name: str) -> Path:
@@ -21,6 +35,13 @@ def shared_data(name: str) -> Path:
     if not (folder / name).exists():
         pytest.skip(f"{name} is not in {folder}; set CPMMD_DATA to the folder that holds it")
     return folder / name
+
+
+def sample_named(names: list[str], seed: int, shift: float, rows: int = 40) -> dict[str, np.ndarray]:
+    """Columns of numbers with these names, the first shifted, and one of text with these values."""
+    data = np.random.default_rng(seed)
+    columns = {name: data.normal(shift if i == 0 else 0.0, 1, rows) for i, name in enumerate(names)}
+    return {**columns, "text": np.array(names, dtype=object)[data.integers(0, len(names), rows)]}
 
 
 def golden_pairs() -> dict[str, tuple[np.ndarray, np.ndarray, dict[str, Any]]]:

@@ -10,6 +10,7 @@ from cpmmd.errors import CpmmdError, CpmmdWarning
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.manhattan import Manhattan
 from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.many import ManyResults, run_many
 from cpmmd.procedures.full_sample import FullSampleTest, KernelClass
 from cpmmd.procedures.median import MedianTest
 from cpmmd.procedures.mmdagg import MMDAgg
@@ -18,6 +19,7 @@ from cpmmd.procedures.split import SplitTest
 from cpmmd.results import TestResult
 from cpmmd.selection.ascent_options import Ascent
 from cpmmd.storage import load_kernel, save_kernel
+from cpmmd.study import Study, StudyTable, power_study
 
 if TYPE_CHECKING:
     from cpmmd.detector import BatchResult, DriftDetector
@@ -40,15 +42,20 @@ __all__ = [
     "MMDAgg",
     "MMDFuse",
     "Manhattan",
+    "ManyResults",
     "MedianTest",
     "Mixture",
     "Plain",
     "Polynomial",
     "Ratio",
     "SplitTest",
+    "Study",
+    "StudyTable",
     "TestResult",
     "load_kernel",
     "methods",
+    "power_study",
+    "run_many",
     "save_kernel",
     "two_sample_test",
 ]

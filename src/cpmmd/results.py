@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cpmmd.kernels.base import SelectedKernel
-from cpmmd.samples import Array
+from cpmmd.samples import Array, Rows
+
+if TYPE_CHECKING:
+    from cpmmd.explain import Explanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +186,25 @@ class Certificate:
 
 
 @dataclass(frozen=True, eq=False)
+class Evidence:
+    """The data behind a result, as the test held it: nothing is copied.
+
+    Attributes
+    ----------
+    samples
+        The pool of both samples (:class:`cpmmd.inputs.Samples`), rows of X first.
+    tested
+        Row numbers of the pool that the statistic saw; None for all.
+    held_out
+        Whether none of those rows had a part in choosing the kernel.
+    """
+
+    samples: Any
+    tested: Rows | None = None
+    held_out: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class TestResult:
     """The answer of a two-sample test.
 
@@ -205,6 +228,11 @@ class TestResult:
         What only this method has to say.
     decision
         Set by methods that do not decide by the p-value (MMDAgg).
+    evidence
+        The data, for explanations: kept in memory and in pickles, never printed or in ``to_dict``; drop it with
+        ``dataclasses.replace(result, evidence=None)``.
+    call
+        The Python call that gives this result again; empty where no single call does.
     """
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
@@ -227,6 +255,8 @@ class TestResult:
     notes: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     decision: bool | None = None
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+    call: str = field(default="", repr=False)
 
     @property
     def reject(self) -> bool:
@@ -237,6 +267,12 @@ class TestResult:
     def n_permutations(self) -> int:
         """Number of relabelings in the null distribution."""
         return len(self.null_distribution)
+
+    def explain(self, *, max_rows: int = 2000, n_feature_permutations: int = 10, top: int = 5, rng: Any = 0) -> Explanation:
+        """Say where the samples differ: rows, columns, an effect size; see :func:`cpmmd.explain.explain`."""
+        from cpmmd.explain import explain
+
+        return explain(self, max_rows=max_rows, n_feature_permutations=n_feature_permutations, top=top, rng=rng)
 
     def to_dict(self, *, null_distribution: bool = False) -> dict[str, Any]:
         """Give the result in plain JSON types; the null distribution only when asked for."""
@@ -262,6 +298,40 @@ class TestResult:
             answer["null_distribution"] = self.null_distribution
         clean: dict[str, Any] = json_clean(answer)
         return clean
+
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        rows: bool = True,
+        command: str | None = None,
+        title: str | None = None,
+    ) -> str:
+        """Give a report for a colleague, and write it when a path is given.
+
+        Parameters
+        ----------
+        path
+            Ends in .html (one file that needs nothing else), .md or .json; None only gives the HTML text.
+        rows
+            Whether the values of the rows that speak most for the difference may appear.
+        command
+            The shell command that gave the result, for the reader who wants to repeat it.
+        title
+            What was compared.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cpmmd import two_sample_test
+        >>> data = np.random.default_rng(0)
+        >>> result = two_sample_test(data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2)), rng=0)
+        >>> result.report(title="Before and after").startswith("<!doctype html>")
+        True
+        """
+        from cpmmd.report import report
+
+        return report(self, path, rows=rows, command=command, title=title)
 
     def __str__(self) -> str:
         verdict = "The samples differ" if self.reject else "No difference found"

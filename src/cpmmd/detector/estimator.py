@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from cpmmd import validation
-from cpmmd.api import DEFAULT_METHOD, plan_test, seeded
+from cpmmd.api import DEFAULT_METHOD, plan_test
 from cpmmd.detector.batches import BatchResult, batch_seed, content_digest
 from cpmmd.detector.frozen import Frozen, FrozenTest, adopt, train
 from cpmmd.detector.state import State, pack, unpack
@@ -224,5 +224,5 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
 
 def _seed(rng: Any) -> int:
     """Give one number that all randomness of a detector comes from."""
-    seed, generator = seeded(rng)
+    seed, generator = validation.generator(rng)
     return int(generator.integers(2**32)) if seed is None else seed

@@ -13,6 +13,7 @@ from cpmmd import recipes
 from cpmmd.detector.frozen import Frozen
 from cpmmd.files import Tensors
 from cpmmd.inputs import Preparation, Table, checked_tables
+from cpmmd.inputs.numbers import Matrix
 from cpmmd.inputs.tables import Objects
 from cpmmd.procedures.base import Choice
 from cpmmd.results import Calibration
@@ -75,7 +76,7 @@ def unpack(description: dict[str, Any], tensors: Tensors, *, module: Any = None)
 
 
 def _pack_table(table: Table) -> tuple[Tensors, dict[str, Any]]:
-    tensors: Tensors = {"numbers": table.numbers}
+    tensors: Tensors = {"numbers": np.asarray(table.numbers)}
     for i, values in enumerate(table.categories.values()):
         levels = sorted({v for v in values if v is not None})
         position: dict[Any, int] = {None: -1, **{level: j for j, level in enumerate(levels)}}
@@ -103,7 +104,7 @@ def _unpack_table(described: dict[str, Any], tensors: Tensors) -> Table:
     dates = frozenset(_texts(described["dates"]))
     _require(dates <= set(number_names) and type(described["named"]) is bool, "its dates are no columns")
     texts = {c: _unpack_category(tensors, i, len(numbers)) for i, c in enumerate(categories)}
-    return Table(numbers, number_names, dates, texts, described["named"], shape, columns)
+    return Table(Matrix(numbers), number_names, dates, texts, described["named"], shape, columns=columns)
 
 
 def _unpack_category(tensors: Tensors, i: int, rows: int) -> Objects:

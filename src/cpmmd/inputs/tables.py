@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.errors import InputError
-from cpmmd.samples import Array
+from cpmmd.inputs.numbers import Chosen, Chunked, Columns, Matrix, Numbers
+from cpmmd.samples import Array, Rows
 
 Objects = npt.NDArray[np.object_]
 SECONDS_A_DAY = 86_400.0
@@ -24,7 +25,7 @@ class Table:
     Attributes
     ----------
     numbers
-        n x p matrix of the numeric, boolean and date columns (dates in days), NaN where missing.
+        Rows of the numeric, boolean and date columns (dates in days), NaN where missing.
     number_names
         Their names; positions as text for arrays.
     dates
@@ -35,16 +36,22 @@ class Table:
         Whether the names came with the data.
     row_shape
         Shape of one row before it was flattened, (d,) for tables.
+    kinds
+        ``"integer"`` or ``"boolean"`` for the number columns that were, so that a value can be shown as it came.
+    kept
+        Row numbers in the data as it came, when some rows were left out; None for all.
     columns
         All names in the order of the data.
     """
 
-    numbers: Array
+    numbers: Numbers
     number_names: tuple[str, ...]
     dates: frozenset[str]
     categories: Mapping[str, Objects]
     named: bool
     row_shape: tuple[int, ...]
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    kept: Rows | None = None
     columns: tuple[str, ...] = ()
 
     @property
@@ -59,7 +66,13 @@ class Table:
 
     def take(self, rows: npt.NDArray[Any]) -> Table:
         """Give some rows, by number or by mask."""
-        return replace(self, numbers=self.numbers[rows], categories={c: v[rows] for c, v in self.categories.items()})
+        chosen: Rows = np.arange(self.rows)[rows]
+        return replace(
+            self,
+            numbers=Chosen(self.numbers, rows=chosen),
+            categories={c: v[chosen] for c, v in self.categories.items()},
+            kept=chosen if self.kept is None else self.kept[chosen],
+        )
 
 
 def read_table(data: Any, name: str) -> Table:
@@ -95,10 +108,11 @@ def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None
         raise InputError(f"Column names must be unique. Sample {name} has {', '.join(twice)} more than once; rename them.")
     if not columns:
         raise InputError(f"Sample {name} must have at least one column. Got none.")
-    numbers: list[Array] = []
+    numbers: list[Chunked] = []
     number_names: list[str] = []
     dates: set[str] = set()
     categories: dict[str, Objects] = {}
+    kinds: dict[str, str] = {}
     # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
     read = [(c, series) for c, series in zip(columns, frame.iter_columns(), strict=True) if only is None or c in only]
     for label, series in read:
@@ -106,11 +120,21 @@ def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None
         if kind == "category":
             categories[label] = _as_text(series)
             continue
-        numbers.append(as_days(np.asarray(series.to_numpy())) if kind == "date" else _as_floats(series))
+        numbers.append(Chunked([as_days(np.asarray(series.to_numpy()))]) if kind == "date" else _as_numbers(series))
         number_names.append(label)
         dates |= {label} if kind == "date" else set()
-    matrix = np.column_stack(numbers) if numbers else np.empty((len(frame), 0))
-    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(read),), tuple(label for label, _ in read))
+        if series.dtype.is_integer() or series.dtype == nw.Boolean:
+            kinds[label] = "integer" if series.dtype.is_integer() else "boolean"
+    return Table(
+        numbers=Columns(tuple(numbers), len(frame)),
+        number_names=tuple(number_names),
+        dates=frozenset(dates),
+        categories=categories,
+        named=True,
+        row_shape=(len(read),),
+        kinds=kinds,
+        columns=tuple(label for label, _ in read),
+    )
 
 
 def _kind(series: nw.Series[Any], column: str, name: str) -> str:
@@ -130,6 +154,14 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
         f"Columns must hold numbers, booleans, dates or text. "
         f"Column {column!r} of sample {name} has type {dtype}; convert or drop it."
     )
+
+
+def _as_numbers(series: nw.Series[Any]) -> Chunked:
+    """Give a column's values; Arrow floats without missing ones stay where they are, memory-mapped files included."""
+    native = series.to_native()
+    if series.dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
+        return Chunked([chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)])
+    return Chunked([_as_floats(series)])
 
 
 def _as_floats(series: nw.Series[Any]) -> Array:
@@ -159,16 +191,18 @@ def _from_array(data: Any, name: str) -> Table:
         raise InputError(f"Sample {name} must be a rectangular table. Got rows of different lengths instead.") from error
     if array.ndim == 0:
         raise InputError(f"Sample {name} must be an array of rows or a data frame. Got {type(data).__name__} instead.")
+    kind = {"i": "integer", "u": "integer", "b": "boolean"}.get(array.dtype.kind)
     if array.dtype.kind == "M":
         array = array.astype("datetime64[us]").astype(np.float64) / (1e6 * SECONDS_A_DAY)
     if array.dtype.kind not in "fiub":
         array = _object_to_float(array, name)
-    matrix = array.astype(np.float64).reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
+    matrix = array.reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
     row_shape = array.shape[1:] if array.ndim > 1 else (1,)
     if matrix.shape[1] == 0:
         raise InputError(f"Sample {name} must have at least one column. Got shape {array.shape}.")
     names = tuple(str(i) for i in range(matrix.shape[1]))
-    return Table(matrix, names, frozenset(), {}, False, row_shape, names)
+    kinds = dict.fromkeys(names, kind) if kind else {}
+    return Table(Matrix(matrix), names, frozenset(), {}, False, row_shape, kinds, columns=names)
 
 
 def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:

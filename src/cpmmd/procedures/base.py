@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,10 @@ import numpy as np
 from cpmmd.inputs import Preparation, Samples
 from cpmmd.kernels.base import SelectedKernel
 from cpmmd.permutation.dense import PermutationNull
-from cpmmd.results import Calibration, TestResult
+from cpmmd.permutation.engine import KernelTest
+from cpmmd.permutation.memory import DEFAULT_LIMIT
+from cpmmd.results import Calibration, Evidence, TestResult
+from cpmmd.samples import Rows
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,7 @@ class RunOptions:
     alpha: float
     n_permutations: int
     method: str
+    memory_limit: int = DEFAULT_LIMIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +61,14 @@ def conclude(
     *,
     tested_sizes: tuple[int, int],
     notes: tuple[str, ...] = (),
+    tested: Rows | None = None,
+    held_out: bool = False,
     **more: Any,
 ) -> TestResult:
-    """Give the result of a permutation test on these samples."""
+    """Give the result of a permutation test on these samples.
+
+    ``tested`` are the rows of the pool that the statistic saw (None: all), ``held_out`` says that they did not choose the kernel.
+    """
     return TestResult(
         method=options.method,
         statistic=null.statistic,
@@ -70,5 +80,27 @@ def conclude(
         tested_sizes=tested_sizes,
         width=len(samples.columns),
         notes=(*samples.notes, *notes),
+        evidence=Evidence(samples, tested, held_out),
+        **more,
+    )
+
+
+def conclude_kernel(
+    samples: Samples,
+    options: RunOptions,
+    test: KernelTest,
+    *,
+    notes: tuple[str, ...] = (),
+    details: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> TestResult:
+    """Give the result of a frozen kernel's test, with how it was computed."""
+    return conclude(
+        samples,
+        options,
+        test.null,
+        tested_sizes=test.sizes,
+        notes=(*notes, *test.notes),
+        details={**(details or {}), "engine": test.engine},
         **more,
     )

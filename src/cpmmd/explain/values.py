@@ -1,0 +1,187 @@
+"""What an explanation is made of: frozen values that print for a person and turn into JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cpmmd.results import json_clean
+from cpmmd.samples import Array, Rows
+
+PRINTED = 8  # features in the printed summary
+
+
+@dataclass(frozen=True)
+class RowEvidence:
+    """A row that speaks for the difference.
+
+    Attributes
+    ----------
+    sample
+        ``"x"`` or ``"y"``.
+    row
+        Its number in that sample as it was passed in, from 0.
+    witness
+        Positive where X is denser, negative where Y is.
+    values
+        The row as it came, the columns with the largest contributions first.
+    """
+
+    sample: str
+    row: int
+    witness: float
+    values: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {"sample": self.sample, "row": self.row, "witness": self.witness, "values": json_clean(self.values)}
+
+
+@dataclass(frozen=True)
+class FeatureContribution:
+    """What one column has to do with the difference.
+
+    Attributes
+    ----------
+    name, label
+        The column as the data calls it, and as text for a person (``"column 3"`` for arrays).
+    kind
+        ``"number"``, ``"date"``, ``"boolean"``, ``"category"`` or ``"patch"`` (a rectangle of an image).
+    contribution
+        Share of the squared MMD (or of its noise, where that is larger) that is lost when the column is permuted across the
+        pool. Columns that tell the same story share it, columns that work together each have all of it, so the shares need not
+        add up to 1; noise can make them negative.
+    standard_error
+        Of the contribution: that of the permutations and that of the rows, together.
+    mean_x, mean_y, spread_x, spread_y
+        Means and standard deviations of numbers (dates in days since 1970); None for categories.
+    levels
+        Shares of a category's levels in X and Y, largest difference first; None for numbers.
+    missing_x, missing_y
+        Shares of missing values.
+    difference
+        How Y differs from X in this column alone, in words: ``"higher"``, ``"more often 'red'"``; empty where that is not
+        clear or the test found no difference.
+    """
+
+    name: str
+    label: str
+    kind: str
+    contribution: float
+    standard_error: float
+    mean_x: float | None = None
+    mean_y: float | None = None
+    spread_x: float | None = None
+    spread_y: float | None = None
+    levels: Mapping[str, tuple[float, float]] | None = None
+    missing_x: float = 0.0
+    missing_y: float = 0.0
+    difference: str = ""
+
+    @property
+    def clear(self) -> bool:
+        """Whether the contribution is positive beyond two standard errors."""
+        return self.contribution > 2 * self.standard_error and self.contribution > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        answer: dict[str, Any] = json_clean(vars(self))
+        return answer
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How often the witness tells a row of X from a row of Y.
+
+    ``probability`` is that of ranking a random row of X above a random row of Y, both unseen by the witness; 0.5 is
+    indistinguishable, 1 is told apart always. ``low`` and ``high`` are its 95% interval.
+    """
+
+    probability: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain JSON types."""
+        return dict(vars(self))
+
+    def __str__(self) -> str:
+        return f"{self.probability:.0%} of the time (95% interval {self.low:.0%} to {self.high:.0%})"
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Where two samples differ, and how much.
+
+    Attributes
+    ----------
+    sentence
+        The finding in plain words.
+    witness_x, witness_y
+        Witness of each explained row, itself left out of its sample's mean; positive speaks for X, negative for Y.
+    rows_x, rows_y
+        The numbers of those rows in the samples as they were passed in.
+    top_x, top_y
+        The rows of X that are most unlike Y, and the rows of Y that are most unlike X.
+    features
+        Columns by contribution, largest first.
+    effect
+        An effect size, on rows that the witness has not seen.
+    held_out
+        Whether the explained rows had no part in choosing the kernel.
+    notes
+        What to bear in mind.
+    """
+
+    sentence: str
+    witness_x: Array
+    witness_y: Array
+    rows_x: Rows
+    rows_y: Rows
+    top_x: tuple[RowEvidence, ...]
+    top_y: tuple[RowEvidence, ...]
+    features: tuple[FeatureContribution, ...]
+    effect: Effect
+    held_out: bool
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        answer: dict[str, Any] = json_clean(
+            {
+                "sentence": self.sentence,
+                "effect": self.effect.to_dict(),
+                "features": [feature.to_dict() for feature in self.features],
+                "top_x": [row.to_dict() for row in self.top_x],
+                "top_y": [row.to_dict() for row in self.top_y],
+                "witness_x": self.witness_x,
+                "witness_y": self.witness_y,
+                "rows_x": self.rows_x,
+                "rows_y": self.rows_y,
+                "held_out": self.held_out,
+                "notes": list(self.notes),
+            }
+        )
+        return answer
+
+    def __str__(self) -> str:
+        from cpmmd.explain.words import shown
+
+        shares = [
+            f"    {f.contribution:7.1%} +- {f.standard_error:.1%}  {shown(f.label)}{': y is ' * bool(f.difference)}{f.difference}"
+            for f in self.features[:PRINTED]
+        ]
+        tops = [
+            f"  rows of {sample}    {', '.join(str(row.row) for row in rows)}"
+            for sample, rows in (("x", self.top_x), ("y", self.top_y))
+        ]
+        return "\n".join(
+            [
+                self.sentence,
+                "  columns      share of the squared MMD lost when the column is permuted",
+                *shares,
+                *tops,
+                *(f"  note         {note}" for note in self.notes),
+            ]
+        )

@@ -1,0 +1,53 @@
+"""Plain words for what was found; never more than was found."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from cpmmd.explain.values import Effect, FeatureContribution
+
+LONGEST = 40  # characters of a name
+NAMED = 3  # columns in a sentence
+NEAR_THE_TOP = 0.2  # a column is named when it has this share of the first one's contribution
+INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, direction marks, surrogates, line ends
+
+
+def shown(name: str, longest: int = LONGEST) -> str:
+    """Give a name on one line, without invisible characters, cut with an ellipsis."""
+    plain = "".join(
+        " " if c.isspace() else c for c in name[: 4 * longest] if c.isspace() or unicodedata.category(c) not in INVISIBLE
+    )
+    plain = " ".join(plain.split())
+    return plain if len(plain) <= longest and len(name) <= 4 * longest else plain[: longest - 1] + "…"
+
+
+def quoted(feature_name: str, label: str) -> str:
+    """Give a name for a sentence: quoted where it is the data's own."""
+    return f"'{shown(label)}'" if feature_name == label else shown(label)
+
+
+def sentence(features: Sequence[FeatureContribution], effect: Effect, *, reject: bool, pvalue: float, alpha: float) -> str:
+    """Say where the samples differ, or that no difference was found."""
+    told = f"a random row of y looks more like y than a random row of x does {effect}"
+    if not reject:
+        return f"No difference was found (p = {pvalue:.3g} at level {alpha:g}): {told}, where 50% is no difference at all."
+    named = _named(features)
+    if not named:
+        return f"The samples differ, but no single column stands out; {told}."
+    return f"Rows of y are {named}; {told}."
+
+
+def _named(features: Sequence[FeatureContribution]) -> str:
+    """Say how the leading columns differ, those that differ in the same way together."""
+    clear = [f for f in features if f.clear]
+    ways: dict[str, list[str]] = {}
+    for f in clear[:NAMED]:
+        if f.contribution >= NEAR_THE_TOP * clear[0].contribution:
+            ways.setdefault(f.difference or "different", []).append(quoted(f.name, f.label))
+    several = any(len(names) > 1 for names in ways.values())
+    return _joined([f"{way} in {_joined(names)}" for way, names in ways.items()], ", and " if several else " and ")
+
+
+def _joined(parts: list[str], last: str = " and ") -> str:
+    return last.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -1,0 +1,102 @@
+"""How sure the answer is, and how to get it again."""
+
+from __future__ import annotations
+
+import platform
+import re
+
+import numpy as np
+
+from cpmmd.explain import Explanation
+from cpmmd.report import blocks, cells
+from cpmmd.report.blocks import Block
+from cpmmd.results import Certificate, LowerBound, TestResult
+
+
+def assurance(result: TestResult, explanation: Explanation | None) -> Block:
+    """Give the section on level, resolution, certificate and remarks."""
+    (m, n), (mt, nt) = result.sizes, result.tested_sizes
+    tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of x and {cells.count(nt)} of y"
+    said = () if explanation is None else explanation.notes
+    return blocks.section(
+        "assurance",
+        "How sure",
+        [
+            blocks.facts(
+                [
+                    ("Level", _level(result)),
+                    ("Relabelings", _resolution(result)),
+                    ("Tested rows", tested),
+                    ("Held out", _held_out(explanation)),
+                    ("Certificate", None if result.certificate is None else result.certificate.statement),
+                    ("Seed", "given as a Generator, not recorded" if result.seed is None else str(result.seed)),
+                ]
+            ),
+            _certificate(result.certificate),
+            blocks.notes([*result.notes, *said]),
+        ],
+    )
+
+
+def repetition(command: str | None, call: str, version: str) -> Block:
+    """Give the section with the command, the Python call and the versions it was run with."""
+    versions = [("cpmmd", version), ("Python", platform.python_version()), ("numpy", np.__version__)]
+    return blocks.section(
+        "repeat",
+        "How to repeat it",
+        [
+            None if not command else blocks.code(command, "sh"),
+            None if not call else blocks.code(_program(call), "python"),
+            blocks.facts([("Versions", ", ".join(f"{name} {number}" for name, number in versions))]),
+        ],
+    )
+
+
+def _program(call: str) -> str:
+    """Give a call with the import it needs."""
+    import cpmmd
+
+    names = sorted(set(re.findall(r"\b[A-Za-z]\w*(?=\()", call)) & set(cpmmd.__all__))
+    return f"from cpmmd import {', '.join(names)}\n\nresult = {call}"
+
+
+def _level(result: TestResult) -> str:
+    if "level_correction" in result.details:
+        return f"{result.alpha:g}; the decision is the method's own, at levels corrected for the number of kernels"
+    return f"{result.alpha:g}, exact: if both samples came from one distribution, p would fall to it at most that often"
+
+
+def _resolution(result: TestResult) -> str:
+    total = result.n_permutations
+    if result.exhaustive:
+        return f"all {cells.count(total)}; p has no error from drawing"
+    error = np.sqrt(result.pvalue * (1 - result.pvalue) / total)
+    least = f"p cannot be below {1 / (total + 1):.2g}"
+    return f"{cells.count(total)} at random; {least}, and has a standard error of {error:.1g} from the drawing"
+
+
+def _held_out(explanation: Explanation | None) -> str | None:
+    if explanation is None:
+        return None
+    return f"{'yes' if explanation.held_out else 'no'}: the rows tested and explained {_part(explanation.held_out)} the kernel"
+
+
+def _part(held_out: bool) -> str:
+    return "had no part in choosing" if held_out else "also chose"
+
+
+def _certificate(certificate: Certificate | None) -> Block | None:
+    if certificate is None:
+        return None
+    readings: list[tuple[str, LowerBound]] = [("theorem's constant", certificate.worst_case)]
+    if certificate.calibrated is not None:
+        readings.append(("calibrated constant (no theorem)", certificate.calibrated))
+    columns = [
+        ("Reading", "text"),
+        ("Constant", "number"),
+        ("Lower bound of squared MMD", "number"),
+        ("Needed for power", "number"),
+        ("Power certified", "flag"),
+    ]
+    rows = [[name, r.constant, r.lower_bound, certificate.threshold, r.power_certified] for name, r in readings]
+    return blocks.table("certificate", f"Lower bounds that hold with probability {1 - certificate.delta:g}", columns, rows)

@@ -1,0 +1,70 @@
+"""Values as a reader sees them: a column of numbers has one format, so that its digits line up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from cpmmd.report.text import shown
+
+NOTHING = "–"
+NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers
+RIGHT = (*NUMERIC, "measure")  # set flush right
+FOREIGN = ("text",)  # quoted from the data
+DIGITS = 4  # significant ones of a column's largest number
+
+
+def column_texts(values: Sequence[Any], kind: str) -> list[str]:
+    """Give the texts of one table column.
+
+    Examples
+    --------
+    >>> column_texts([12.5, -3.25, None], "number")
+    ['12.50', '-3.25', '–']
+    """
+    if kind == "number":
+        form = number_format([v for v in values if v is not None])
+        return [NOTHING if v is None else format(float(v), form) for v in values]
+    if kind == "pvalue":
+        smallest = min((v for v in values if v), default=1.0)
+        decimals = max(3, math.ceil(1 - math.log10(smallest)))
+        form = f".{decimals}f" if decimals <= 7 else ".1e"
+        return [NOTHING if v is None else format(v, form) for v in values]
+    return [cell_text(v, kind) for v in values]
+
+
+def cell_text(value: Any, kind: str) -> str:
+    """Give the text of one value of a kind that needs no look at its neighbours."""
+    if value is None:
+        return NOTHING
+    if kind == "count":
+        return count(value)
+    if kind == "share":
+        return f"{100 * value:.1f}%"
+    if kind == "flag":
+        return "yes" if value else "no"
+    if kind == "time":
+        return shown(value).replace("T", " ")[:16]  # to the minute
+    return shown(value)
+
+
+def number_format(values: Sequence[float]) -> str:
+    """Give one format for all: DIGITS significant digits of the largest, no decimals where all are whole."""
+    largest = max((abs(float(v)) for v in values), default=0.0)
+    if all(float(v).is_integer() for v in values) and largest < 1e9:
+        return ".0f"
+    if not 1e-4 <= largest < 1e7:
+        return f".{DIGITS - 1}e"
+    return f".{max(DIGITS - 1 - math.floor(math.log10(largest)), 0)}f"
+
+
+def number(value: float) -> str:
+    """Give a number within a sentence: its significant digits, no zeros behind them."""
+    text = format(float(value), number_format([value]))
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def count(value: int) -> str:
+    """Whole number, grouped where it is long."""
+    return f"{value:,}" if abs(value) >= 10_000 else str(value)

@@ -1,0 +1,118 @@
+"""The one dictionary behind a report: verdict, evidence, where, how sure, how to repeat it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from cpmmd.errors import InputError
+from cpmmd.explain import Explanation
+from cpmmd.report import cells
+from cpmmd.report.assurance import assurance, repetition
+from cpmmd.report.blocks import Block
+from cpmmd.report.evidence import evidence
+from cpmmd.report.location import location, without_rare_levels
+from cpmmd.report.text import LINE, shown
+from cpmmd.results import TestResult
+
+FORMAT = "cpmmd-report-1"
+QUESTION = "Are the two samples from the same distribution?"
+
+
+def content(
+    result: TestResult,
+    *,
+    rows: bool = True,
+    command: str | None = None,
+    title: str | None = None,
+    explanation: Explanation | None = None,
+) -> dict[str, Any]:
+    """Give everything a report of one test says, in plain JSON types.
+
+    Parameters
+    ----------
+    result
+        What :func:`~cpmmd.two_sample_test` returned.
+    rows
+        Whether values of single rows may appear.
+    command
+        The shell command that gave the result, if one did.
+    title
+        What was compared; a question when None.
+    explanation
+        What ``result.explain()`` gave; computed when None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2)), rng=0)
+    >>> report = content(result)
+    >>> report["verdict"]["headline"], [section["id"] for section in report["sections"]]
+    ('The samples differ', ['evidence', 'where', 'assurance', 'repeat'])
+    """
+    from cpmmd import __version__, methods
+
+    if explanation is None:
+        explanation = explained(result)
+    if explanation is not None and not rows:
+        explanation = without_rare_levels(explanation, result.tested_sizes)
+    return {
+        "format": FORMAT,
+        "title": shown(title or QUESTION, 160),
+        "verdict": verdict(result, explanation),
+        "sections": [
+            evidence(result, methods().get(result.method, "")),
+            location(result, explanation, rows=rows),
+            assurance(result, explanation),
+            repetition(command, result.call, __version__),
+        ],
+        "footer": footer(__version__),
+    }
+
+
+def explained(result: TestResult) -> Explanation | None:
+    """Give the result's explanation; None where its data is not at hand."""
+    if result.evidence is None:
+        return None
+    try:
+        return result.explain()
+    except InputError:  # a kernel or sample that cannot be explained: the report does without
+        return None
+
+
+def footer(version: str) -> str:
+    """Say what wrote the report, and when."""
+    return f"Written by cpmmd {version} on {datetime.now(UTC):%Y-%m-%d %H:%M} UTC."
+
+
+def verdict(result: TestResult, explanation: Explanation | None) -> Block:
+    """Give the answer, a sentence or two, and the few numbers that matter."""
+    below = "at or below" if result.pvalue <= result.alpha else "above"
+    plain = f"p = {cells.number(result.pvalue)} is {below} the level {result.alpha:g}."
+    sentences = [explanation.sentence if explanation is not None else plain]
+    if not result.reject:
+        sentences.append("That is no proof that the samples agree: a small difference may need more rows to show.")
+    return {
+        "reject": result.reject,
+        "headline": "The samples differ" if result.reject else "No difference found",
+        "sentences": [shown(sentence, LINE) for sentence in sentences],
+        "pvalue": result.pvalue,
+        "alpha": result.alpha,
+        "statistic": result.statistic,
+        "effect": None if explanation is None else explanation.effect.probability,
+        "numbers": _numbers(result, explanation),
+    }
+
+
+def _numbers(result: TestResult, explanation: Explanation | None) -> list[dict[str, str]]:
+    (m, n), (mt, nt) = result.sizes, result.tested_sizes
+    tested = "" if (m, n) == (mt, nt) else f"{cells.count(mt)} v {cells.count(nt)} of them tested"
+    numbers = [("p-value", cells.number(result.pvalue), f"level {result.alpha:g}")]
+    if explanation is not None:
+        effect = explanation.effect
+        interval = f"95% interval {effect.low:.0%} to {effect.high:.0%}; 50% is chance"
+        numbers.append(("Told apart", f"{effect.probability:.0%}", interval))
+    numbers += [("Rows", f"{cells.count(m)} v {cells.count(n)}", tested), ("Columns", cells.count(result.width), "")]
+    return [{"label": label, "value": value, "note": note} for label, value, note in numbers]

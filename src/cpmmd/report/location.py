@@ -1,0 +1,127 @@
+"""Where the samples differ: features, rows and the witness that tells them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+from cpmmd.explain import Effect, Explanation, FeatureContribution
+from cpmmd.explain.features import date_text
+from cpmmd.report import blocks, cells
+from cpmmd.report.blocks import Block
+from cpmmd.report.text import shown
+from cpmmd.results import TestResult
+
+MOST_FEATURES = 25  # rows of the table of features
+FEW = 5  # rows: a level that has fewer says something about them
+RARE = "(rare values)"
+MOST_VALUES = 8  # columns of the table of rows: the leading features
+
+
+def location(result: TestResult, explanation: Explanation | None, *, rows: bool) -> Block:
+    """Give the section; it says so when nothing is known."""
+    if explanation is None:
+        return blocks.section("where", "Where", [blocks.text("This result carries no rows, so it cannot say where.")])
+    caution = (
+        "No difference was found: what follows is where these samples look least alike, as some samples must by chance alone."
+    )
+    return blocks.section(
+        "where",
+        "Where",
+        [
+            None if result.reject else blocks.text(caution),
+            blocks.figure("feature-contributions", "Features that carry the difference", leaders(explanation.features)),
+            blocks.figure("witness-densities", "Witness values of both samples", effect_sentence(explanation.effect)),
+            _features(explanation.features),
+            blocks.figure(
+                "feature-distributions",
+                "The leading features in both samples",
+                f"Distributions in x and in y. {leaders(explanation.features)}",
+            ),
+            blocks.figure("pool-map", "Map of the rows", "Rows in two dimensions, coloured by their witness value."),
+            *(_rows(explanation) if rows else ()),
+        ],
+    )
+
+
+def leaders(features: Sequence[FeatureContribution]) -> str:
+    """Name the leading features with their shares."""
+    named = ", ".join(f"{shown(f.label)} {cells.cell_text(f.contribution, 'share')}" for f in features[:3])
+    return f"Share of the squared MMD lost when a feature is shuffled across both samples: {named}." if named else ""
+
+
+def effect_sentence(effect: Effect) -> str:
+    """Say how well the witness tells the samples apart."""
+    return (
+        f"The witness ranks a row of x above a row of y with probability {effect.probability:.2f} "
+        f"(95% interval {effect.low:.2f} to {effect.high:.2f}); 0.5 would be indistinguishable."
+    )
+
+
+def without_rare_levels(explanation: Explanation, sizes: tuple[int, int]) -> Explanation:
+    """Give the explanation with the levels that fewer than FEW rows have under one name: they would say who those rows are."""
+
+    def named(feature: FeatureContribution) -> FeatureContribution:
+        levels: dict[str, tuple[float, float]] = {}
+        for level, (x, y) in (feature.levels or {}).items():
+            name = level if x * sizes[0] + y * sizes[1] >= FEW else RARE
+            x_so_far, y_so_far = levels.get(name, (0.0, 0.0))
+            levels[name] = (x_so_far + x, y_so_far + y)
+        return replace(feature, levels=levels) if levels else feature
+
+    return replace(explanation, features=tuple(named(feature) for feature in explanation.features))
+
+
+def _features(features: Sequence[FeatureContribution]) -> Block:
+    """Table the features, largest contribution first."""
+    chosen = features[:MOST_FEATURES]
+    columns = [("Feature", "text"), ("Share of MMD²", "share"), ("± s.e.", "share"), ("In x", "measure"), ("In y", "measure")]
+    rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *_typical(f)] for f in chosen]
+    if any(f.difference for f in chosen):
+        columns.append(("y is", "words"))
+        rows = [[*row, shown(f.difference or cells.NOTHING, 80)] for row, f in zip(rows, chosen, strict=True)]
+    note = "Share of the squared MMD lost when the feature is shuffled across both samples; in x and y, means or shares."
+    if len(features) > MOST_FEATURES:
+        note = f"The first {MOST_FEATURES} of {cells.count(len(features))} features. {note}"
+    return blocks.table("features", "Features by their contribution", columns, rows, note=note)
+
+
+def _typical(feature: FeatureContribution) -> tuple[str, str]:
+    """Say what is typical of a feature in x and in y: the mean, or the share of the level that changes most."""
+    if not feature.levels:
+        return _mean(feature, feature.mean_x), _mean(feature, feature.mean_y)
+    level, (x, y) = next(iter(feature.levels.items()))
+    return f"{shown(level, 24)} {x:.0%}", f"{shown(level, 24)} {y:.0%}"
+
+
+def _mean(feature: FeatureContribution, mean: float | None) -> str:
+    if mean is None or not math.isfinite(mean):
+        return cells.NOTHING
+    if feature.kind == "date":
+        return date_text(mean)[:10]
+    return f"{mean:.0%}" if feature.kind == "boolean" else cells.number(mean)
+
+
+def _rows(explanation: Explanation) -> list[Block]:
+    """Table the rows that speak most for either side, by the leading features."""
+    leading = [f.name for f in explanation.features[:MOST_VALUES]]
+    tables = []
+    for sample, evidence in (("x", explanation.top_x), ("y", explanation.top_y)):
+        chosen = [name for name in leading if any(name in row.values for row in evidence)]
+        rows = [[row.row, row.witness, *(row.values.get(name) for name in chosen)] for row in evidence]
+        kinds = [_kind([row.values.get(name) for row in evidence]) for name in chosen]
+        labels = [f.label for f in explanation.features if f.name in chosen]
+        columns = [("Row", "count"), ("Witness", "number"), *zip(labels, kinds, strict=True)]
+        left = len(explanation.features) - len(chosen)
+        note = f"Values of the {len(chosen)} leading features; {cells.count(left)} more are not shown." if left > 0 else ""
+        caption = f"Rows that speak most for {sample}"
+        tables.append(blocks.table(f"rows-{sample}", caption, columns, rows, note=note))
+    return tables
+
+
+def _kind(values: Sequence[Any]) -> str:
+    numeric = [isinstance(v, Real) and not isinstance(v, bool) for v in values if v is not None]
+    return "number" if numeric and all(numeric) else "text"

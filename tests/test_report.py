@@ -1,0 +1,400 @@
+"""Reports: one dictionary in three formats, harmless whatever the data calls its columns, and small whatever its size."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import unicodedata
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cpmmd
+from cpmmd import Ascent, SplitTest, two_sample_test
+from cpmmd.errors import InputError, MissingExtraError
+from cpmmd.report import content, files, render, series_content, write_series
+from cpmmd.report.figures import result_drawings
+from cpmmd.report.text import shown
+from helpers import HOSTILE_NAMES, sample_named
+
+SECTIONS = ["evidence", "where", "assurance", "repeat"]
+SUFFIXES = [".html", ".md", ".json"]
+MEGABYTE = 1_000_000
+DRAWN = {"svg", "g", "path", "use", "defs", "clippath", "pattern", "rect", "text", "tspan", "image"}
+
+
+def frame(seed, rows, shift=0.0, names=("amount", "age", "colour", "since")):
+    data = np.random.default_rng(seed)
+    days = pd.to_timedelta(data.integers(0, 300, rows), unit="D")
+    columns = [
+        data.normal(5 + shift, 1, rows),
+        data.normal(40, 10, rows).round(),
+        data.choice(["red", "green", "blue"], rows),
+        pd.Timestamp("2024-01-01") + days,
+    ]
+    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def differing():
+    return two_sample_test(frame(0, 60, 2), frame(1, 50), rng=0)
+
+
+@pytest.fixture(scope="module")
+def text(differing):
+    """The page of a report, once."""
+    return differing.report(command="cpmmd test 'a b.csv' \"c&d.csv\"", title="a v b")
+
+
+class Page(HTMLParser):
+    """The tags of a page with their attributes, and its text."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.texts = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    @property
+    def shape(self):
+        """Which tags with which attributes, in order; what the attributes and texts say does not matter."""
+        return [(tag, sorted(attributes)) for tag, attributes in self.tags]
+
+
+@pytest.mark.parametrize(
+    "method", ["cp-full", "cp-linear", "median", "mmdagg", "mmdfuse", SplitTest(n_splits=3), "trained"], ids=str
+)
+def test_every_method_has_a_report_in_every_format(method, tmp_path):
+    data = np.random.default_rng(2)
+    if method == "trained":
+        pytest.importorskip("torch")
+        method = SplitTest(cpmmd.Deep(width=8), ascent=Ascent(steps=10))
+    x, y = data.normal(size=(40, 2)), data.normal(size=(30, 2)) + 1
+    result = two_sample_test(x, y, method=method, n_permutations=99, rng=0)
+    said = content(result)
+    assert [section["id"] for section in said["sections"]] == SECTIONS
+    assert said["verdict"]["pvalue"] == result.pvalue
+    json.dumps(said, allow_nan=False)
+    for suffix in SUFFIXES:
+        path = tmp_path / f"report{suffix}"
+        text = result.report(path)
+        assert path.read_text(encoding="utf-8") == text
+        assert ("The samples differ" if result.reject else "No difference found") in text
+
+
+def test_json_is_the_dictionary(differing, tmp_path):
+    written = json.loads(differing.report(tmp_path / "a.json", command="cpmmd test a b", title="a v b"))
+    said = content(differing, command="cpmmd test a b", title="a v b")
+    written.pop("footer"), said.pop("footer")  # the time of writing
+    assert written == said
+
+
+def test_the_verdict_comes_first(text):
+    page = Page(text)
+    headings = [tag for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert headings == ["h1"] + ["h2"] * len(SECTIONS)
+    words = " ".join(page.texts)
+    assert words.index("The samples differ") < words.index("Evidence") < words.index("How sure") < words.index("How to repeat it")
+
+
+def test_no_difference_is_not_called_agreement(tmp_path):
+    text = two_sample_test(frame(0, 60), frame(1, 50), rng=0).report(tmp_path / "a.md")
+    assert "No difference found" in text
+    assert "no proof that the samples agree" in text
+    assert "chance alone" in text
+
+
+def test_the_python_call_repeats_the_result():
+    x, y = frame(0, 40, 0.5), frame(1, 30)
+    for options in ({}, {"method": "cp-linear", "scale": "standard", "alpha": 0.1}, {"method": SplitTest(train_fraction=0.4)}):
+        result = two_sample_test(x, y, n_permutations=199, **options)
+        program = content(result)["sections"][-1]["blocks"][0]
+        assert program["language"] == "python"
+        namespace = {"x": x, "y": y}
+        exec(program["text"], namespace)
+        again = namespace["result"]
+        assert (again.pvalue, again.statistic, again.alpha) == (result.pvalue, result.statistic, result.alpha)
+
+
+def test_the_command_is_quoted_as_given(text):
+    assert "cpmmd test 'a b.csv' \"c&d.csv\"" in " ".join(Page(text).texts)
+
+
+def test_top_rows_are_shown_unless_switched_off(tmp_path):
+    x, y = frame(0, 60, 2), frame(1, 50)
+    result = two_sample_test(x, y, rng=0)
+    shown_rows = {block["id"] for section in content(result)["sections"] for block in section["blocks"] if "id" in block}
+    hidden = {block["id"] for section in content(result, rows=False)["sections"] for block in section["blocks"] if "id" in block}
+    assert shown_rows - hidden == {"rows-x", "rows-y"}
+    assert "rows-x" not in result.report(tmp_path / "a.json", rows=False)
+
+
+def test_a_result_without_its_data_still_has_a_report(differing, tmp_path):
+    bare = replace(differing, evidence=None)
+    for suffix in SUFFIXES:
+        assert "cannot say where" in bare.report(tmp_path / f"bare{suffix}")
+
+
+# --- one file, nothing fetched, nothing run but the sorting -----------------------------------------------------------
+
+
+def test_the_policy_admits_this_style_and_script_and_nothing_else(text):
+    rules = dict(rule.strip().split(" ", 1) for rule in Page(text).all("meta")[1]["content"].split(";"))
+    assert rules["default-src"] == "'none'"
+    for tag, rule in (("style", "style-src"), ("script", "script-src")):
+        inside = re.findall(f"<{tag}>(.*?)</{tag}>", text, flags=re.DOTALL)
+        digests = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in inside]
+        assert [rules[rule]] == [f"'sha256-{digest}'" for digest in digests]
+
+
+def test_nothing_is_linked_from_outside(text):
+    page = Page(text)
+    linked = [a[key] for _, a in page.tags for key in ("href", "src", "xlink:href", "action", "data") if key in a]
+    assert linked
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in linked)
+    assert not any(key.startswith("on") or key == "style" for _, attributes in page.tags for key in attributes)
+    assert not {"iframe", "object", "embed", "link", "form", "foreignobject"} & {tag for tag, _ in page.tags}
+
+
+def test_ids_are_unique_and_references_lead_somewhere(text):
+    page = Page(text)
+    ids = Counter(attributes["id"] for _, attributes in page.tags if "id" in attributes)
+    assert set(ids.values()) == {1}
+    for _, attributes in page.tags:
+        named = attributes.get("aria-labelledby", "").split()
+        named += [attributes["href"][1:]] if attributes.get("href", "").startswith("#") else []
+        named += re.findall(r"url\(#([^)]*)\)", attributes.get("clip-path", ""))
+        assert set(named) <= set(ids)
+
+
+def test_screen_readers_find_landmarks_names_and_headers(text):
+    page = Page(text)
+    tags = Counter(tag for tag, _ in page.tags)
+    assert page.all("html")[0]["lang"] == "en"
+    assert [tags[tag] for tag in ("header", "nav", "main", "footer")] == [1, 1, 1, 1]
+    assert tags["table"] == tags["caption"] > 0
+    assert all(header.get("scope") in ("col", "row") for header in page.all("th"))
+    assert len(page.all("svg")) == tags["figure"] == tags["figcaption"] > 3
+    assert all(svg["role"] == "img" and svg["aria-labelledby"] for svg in page.all("svg"))
+    assert page.tags[[t for t, _ in page.tags].index("body") + 1] == ("a", {"class": "skip", "href": "#report"})
+
+
+# --- names from the data ----------------------------------------------------------------------------------------------
+
+
+def named(names):
+    x, y = (pd.DataFrame(sample_named(names, seed, shift)) for seed, shift in ((0, 3), (1, 0)))
+    return two_sample_test(x, y, n_permutations=99, rng=0)
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return named(list(HOSTILE_NAMES.values()))
+
+
+@pytest.fixture(scope="module")
+def benign():
+    return named([f"column_{i}" for i in range(len(HOSTILE_NAMES))])
+
+
+def test_hostile_names_leave_the_page_as_it_was(hostile, benign):
+    everything = "".join(HOSTILE_NAMES.values())
+    pages = [Page(r.report(title=t, command=t)) for r, t in ((hostile, everything), (benign, "plain"))]
+    outside = [Counter(str(shape) for shape in page.shape if shape[0] not in DRAWN) for page in pages]
+    assert outside[0] == outside[1]
+    # Within a picture the number of ticks depends on the width of the labels, the kinds of element do not.
+    assert {tag for tag, _ in pages[0].tags} == {tag for tag, _ in pages[1].tags}
+    assert not any(key.startswith("on") or key in ("src", "style") for _, attributes in pages[0].tags for key in attributes)
+
+
+def test_hostile_names_leave_markdown_tables_and_prose_as_they_were(hostile, benign, tmp_path):
+    markdown_it = pytest.importorskip("markdown_it")
+    parser = markdown_it.MarkdownIt("commonmark", {"html": True}).enable("table")
+
+    def shape(result, title):
+        text = result.report(tmp_path / "a.md", title=title)
+        tokens = [inner for token in parser.parse(text) for inner in (token, *(token.children or ()))]
+        return Counter(token.type for token in tokens if token.type not in ("text", "text_special", "code_inline"))
+
+    found = shape(hostile, "".join(HOSTILE_NAMES.values()))
+    assert found == shape(benign, "plain")
+    assert not {"html_inline", "html_block", "link_open", "image"} & set(found)
+
+
+def strings(value):
+    if isinstance(value, dict):
+        return [text for item in value.items() for part in item for text in strings(part)]
+    return [text for item in value for text in strings(item)] if isinstance(value, list) else [value] * isinstance(value, str)
+
+
+def test_hostile_names_are_inert_in_json(hostile, tmp_path):
+    text = hostile.report(tmp_path / "a.json", title="half \ud83d a pair \ufffe")
+    assert text.isascii()
+    assert not set("<>&") & set(text)
+    found = strings(json.loads(text))
+    assert any("<script>" in string for string in found)
+    assert max(map(len, found)) <= 4000
+    code = {block["text"] for section in json.loads(text)["sections"] for block in section["blocks"] if block["kind"] == "code"}
+    kinds = {unicodedata.category(c) for string in found if string not in code for c in string if c != "\u200d"}
+    assert not kinds & {"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"}
+
+
+def test_newlines_stay_visible_and_directions_are_isolated(hostile):
+    page = hostile.report()
+    assert "one␤two␤three" in page
+    assert not set("\u202e\u2066\x00\x1b") & set(page)
+    assert "<bdi>تجربة שלום</bdi>" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("plain", "plain"),
+        ("", "(empty)"),
+        ("a\r\nb\x00c\td", "a␤b␀c d"),
+        ("\ud800half\ufffe", "\ufffdhalf\ufffd"),
+        ("👩\u200d👧", "👩\u200d👧"),
+        ("zero\u200bwidth\u202e", "zerowidth"),
+        (3.5, "3.5"),
+    ],
+)
+def test_shown_text_is_one_harmless_line(name, expected):
+    assert shown(name) == expected
+
+
+def test_long_names_keep_both_ends():
+    text = shown("a" * 10_000 + "b")
+    assert len(text) == 80
+    assert text.startswith("aaa")
+    assert text.endswith("ab")
+
+
+# --- size and files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rows", "columns", "name"), [(200_000, 2, ""), (300, 400, ""), (60, 60, "n" * 10_000)])
+def test_a_report_is_below_a_megabyte_for_any_input(rows, columns, name):
+    data = np.random.default_rng(3)
+    few = pd.DataFrame(data.normal(size=(60, columns)), columns=[f"{name}{i}" for i in range(columns)])
+    many = pd.DataFrame(data.normal(size=(rows, columns)), columns=few.columns)
+    result = two_sample_test(few, few + 1, n_permutations=99, rng=0)
+    # The test itself on 200 000 rows would take minutes; what a report reads of it is the same.
+    samples = cpmmd.inputs.read_samples(many, many + 1)
+    big = replace(result, sizes=(rows, rows), tested_sizes=(rows, rows), evidence=replace(result.evidence, samples=samples))
+    explanation = big.explain(n_feature_permutations=2)
+    said = content(big, explanation=explanation)
+    for form in ("html", "markdown", "json"):
+        assert len(render(said, result_drawings(big, explanation), form=form).encode()) < MEGABYTE
+
+
+@pytest.mark.parametrize("path", ["out.pdf", "out", "missing/folder/out.html"])
+def test_a_path_that_cannot_be_written_is_named(differing, tmp_path, path):
+    with pytest.raises(InputError, match="out"):
+        differing.report(tmp_path / path)
+
+
+def test_a_failed_write_leaves_the_old_report(differing, tmp_path, monkeypatch):
+    path = tmp_path / "out.md"
+    path.write_text("old")
+
+    def full_disk(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full_disk)
+    with pytest.raises(InputError, match="No space left"):
+        differing.report(path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out.md"]
+
+
+def test_missing_packages_are_named_and_text_formats_do_without(differing, tmp_path, monkeypatch):
+    for package in ("matplotlib", "jinja2"):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(MissingExtraError, match=r"cpmmd\[report\]"):
+            differing.report()
+    differing.report(tmp_path / "a.md")
+    differing.report(tmp_path / "a.json")
+
+
+def test_importing_cpmmd_imports_no_template_engine():
+    code = "import sys, cpmmd; print([m for m in ('jinja2', 'matplotlib', 'cpmmd.report') if m in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+# --- series -----------------------------------------------------------------------------------------------------------
+
+
+def records(count, flagged=()):
+    return [
+        {
+            "batch": f"day {i}",
+            "time": f"2024-06-01T00:00:{i % 60:02d}",
+            "rows": 100,
+            "pvalue": 0.001 if i in flagged else 0.5,
+            "adjusted": 0.01 if i in flagged else 0.9,
+            "statistic": 0.1,
+            "effect": 0.5,
+            "reject": i in flagged,
+            "method": "cp-full",
+            "seed": 1,
+        }
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flagged", "headline"),
+    [
+        ((), "No batch of 5 differs from the reference"),
+        ((2,), "1 of 5 batches differs from the reference"),
+        ((2, 4), "2 of 5 batches differ from the reference"),
+    ],
+)
+def test_a_series_says_how_many_batches_differ(flagged, headline, tmp_path):
+    for suffix in SUFFIXES:
+        assert headline in write_series(records(5, flagged), tmp_path / f"series{suffix}", alpha=0.05)
+
+
+def test_a_series_with_the_bare_minimum():
+    text = write_series([{"batch": "only", "pvalue": 0.2, "reject": False}])
+    assert "No batch of 1 differs" in text
+
+
+def test_a_long_series_keeps_its_flagged_batches_and_its_end():
+    many = records(10_000, flagged=range(0, 9000, 1000))
+    table = next(b for b in series_content(many)["sections"][0]["blocks"] if b["kind"] == "table")
+    names = [row[0] for row in table["rows"]]
+    assert {f"day {i}" for i in range(0, 9000, 1000)} <= set(names)
+    assert names[-1] == "day 9999"
+    assert [names[i] for i in table["flagged"]] == [f"day {i}" for i in range(0, 9000, 1000)]
+    assert len(write_series(many).encode()) < MEGABYTE
+
+
+def test_hostile_batch_names_leave_the_page_as_it_was():
+    names = list(HOSTILE_NAMES.values())
+    plain = records(len(names), (1,))
+    batches = [{**record, "batch": name, "method": name, "time": name} for record, name in zip(plain, names, strict=True)]
+    shapes = [{str(shape) for shape in Page(write_series(r, title=r[0]["batch"])).shape} for r in (batches, plain)]
+    assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize("broken", [[], [{"batch": "a", "pvalue": 0.1}]])
+def test_a_series_that_lacks_something_says_what(broken):
+    with pytest.raises(InputError, match="batch"):
+        write_series(broken)

@@ -1,0 +1,195 @@
+"""Reports in a real browser: nothing fails, nothing is fetched, nothing foreign runs, tables sort, nothing overflows."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cpmmd import two_sample_test
+from cpmmd.report import write_series
+from helpers import HOSTILE_NAMES, sample_named
+
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("no chromium on the PATH (on Debian: apt-get install chromium)", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install playwright)")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+DESKTOP, PHONE = {"width": 1180, "height": 900}, {"width": 390, "height": 844}
+VIEWS = {"light": ("light", DESKTOP), "dark": ("dark", DESKTOP), "phone": ("light", PHONE), "dark phone": ("dark", PHONE)}
+
+
+def sample(seed, rows, shift, names=("amount", "colour", "age")):
+    data = np.random.default_rng(seed)
+    columns = [data.normal(shift, 1, rows), data.choice(["red", "green"], rows), data.normal(40, 10, rows)]
+    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def hostile_report(names):
+    x, y = (pd.DataFrame(sample_named(names, seed, shift)) for seed, shift in ((0, 3), (1, 0)))
+    return two_sample_test(x, y, n_permutations=99, rng=0).report(title="".join(names), command="".join(names))
+
+
+def batches(count):
+    names = list(HOSTILE_NAMES.values())
+    return [
+        {
+            "batch": names[i % len(names)],
+            "time": f"2024-06-{i + 1:02d}T00:00:00",
+            "rows": 100,
+            "pvalue": (i + 1) / (count + 1),
+            "adjusted": None,
+            "statistic": float(i),
+            "effect": 0.5,
+            "reject": i == 0,
+            "method": "cp-full",
+            "seed": 1,
+        }
+        for i in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """The pages of this module, each in a file."""
+    folder = tmp_path_factory.mktemp("reports")
+    pages = {
+        "differs": two_sample_test(sample(0, 80, 1), sample(1, 70, 0), rng=0).report(command="cpmmd test a.csv b.csv"),
+        "alike": two_sample_test(sample(2, 60, 0), sample(3, 60, 0), method="cp-linear", rng=0).report(),
+        "series": write_series(batches(28), alpha=0.05),
+        "hostile": hostile_report(list(HOSTILE_NAMES.values())),
+    }
+    for name, text in pages.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    return {name: (folder / f"{name}.html").as_uri() for name in pages}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        program = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield program
+        program.close()
+
+
+class Visit:
+    """A page that was opened, with all that it asked for and complained of."""
+
+    def __init__(self, browser, address, view="light"):
+        scheme, size = VIEWS[view]
+        self.context = browser.new_context(color_scheme=scheme, viewport=size)
+        self.page, self.complaints, self.requests = self.context.new_page(), [], []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.complaints.append("a dialog opened"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(address)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.context.close()
+
+    def column(self, table, position):
+        return self.page.locator(f"#{table} tbody tr > :nth-child({position + 1})").all_inner_texts()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", ["differs", "alike", "series", "hostile"])
+def test_a_report_opens_quietly_and_fits_the_screen(browser, reports, name, view):
+    with Visit(browser, reports[name], view) as visit:
+        assert visit.complaints == []
+        assert visit.requests == [reports[name]]
+        width, room = visit.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert width <= room
+        assert visit.page.locator("svg").count() == visit.page.locator("figure").count() > 0
+
+
+@pytest.mark.parametrize("name", ["hostile", "series"])
+def test_hostile_names_do_not_run(browser, reports, name):
+    with Visit(browser, reports[name]) as visit:
+        visit.page.locator("thead button").first.click()  # sorting moves the names about
+        assert visit.complaints == []
+        assert not visit.page.evaluate("document.title === 'owned' || window.owned === true")
+        assert visit.page.locator("script").count() == 1
+        assert visit.page.locator("img, iframe, [onerror], [onclick]").count() == 0
+
+
+def as_numbers(texts):
+    return [float(text.replace("\u2212", "-").rstrip("%")) for text in texts]
+
+
+def test_tables_sort_on_click(browser, reports):
+    with Visit(browser, reports["differs"]) as visit:
+        button = visit.page.locator("#features thead th:nth-child(2) button")
+        header = visit.page.locator("#features thead th:nth-child(2)")
+        shares = as_numbers(visit.column("features", 1))
+        for order, expected in (("descending", sorted(shares, reverse=True)), ("ascending", sorted(shares))):
+            button.click()
+            assert header.get_attribute("aria-sort") == order
+            assert as_numbers(visit.column("features", 1)) == expected
+        visit.page.locator("#features thead th:first-child button").click()
+        assert visit.column("features", 0) == sorted(visit.column("features", 0))
+        assert header.get_attribute("aria-sort") is None
+        assert "ascending" in visit.page.locator("#sort-status").inner_text()
+
+
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+def test_tables_sort_by_keyboard_alone(browser, reports, key):
+    with Visit(browser, reports["differs"]) as visit:
+        for _ in range(100):
+            visit.page.keyboard.press("Tab")
+            if visit.page.evaluate("document.activeElement.closest('#features thead th:nth-child(2)') !== null"):
+                break
+        else:
+            pytest.fail("the header's button cannot be reached with Tab")
+        outline = visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none"  # the focus can be seen
+        visit.page.keyboard.press(key)
+        visit.page.keyboard.press(key)
+        shares = as_numbers(visit.column("features", 1))
+        assert shares == sorted(shares)
+
+
+def test_the_first_tab_offers_to_skip_to_the_report(browser, reports):
+    with Visit(browser, reports["differs"]) as visit:
+        visit.page.keyboard.press("Tab")
+        assert visit.page.evaluate("document.activeElement.className") == "skip"
+        visit.page.keyboard.press("Enter")
+        assert visit.page.evaluate("document.activeElement.id") == "report"
+
+
+def luminance(colour):
+    """Relative luminance of an rgb() colour, as WCAG 2 defines it."""
+    channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : colour.index(")")].split(",")[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("view", ["light", "dark"])
+@pytest.mark.parametrize("name", ["differs", "series"])
+def test_text_contrasts_with_the_page_in_light_and_dark(browser, reports, name, view):
+    """At least 4.5 to 1, the ratio of WCAG 2 AA, for text of the page and of the figures."""
+    colours = """[...document.querySelectorAll('h1, p, dt, dd, th, td, figcaption, a, text')].filter(e => !e.closest('.skip'))
+        .map(e => getComputedStyle(e)[e.tagName === 'text' ? 'fill' : 'color'])"""
+    with Visit(browser, reports[name], view) as visit:
+        page = luminance(visit.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert (page < 0.1) == (view == "dark")
+        for colour in set(visit.page.evaluate(colours)):
+            lighter, darker = sorted([luminance(colour), page], reverse=True)
+            assert (lighter + 0.05) / (darker + 0.05) >= 4.5, colour
+
+
+def test_the_report_prints(browser, reports):
+    with Visit(browser, reports["differs"]) as visit:
+        assert visit.page.pdf().startswith(b"%PDF")
+        visit.page.emulate_media(media="print")
+        assert not visit.page.locator("nav").is_visible()
