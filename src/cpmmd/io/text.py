@@ -167,14 +167,8 @@ def _without_row_numbers(frame: Any, label: str, notes: list[str]) -> Any:
     """Leave out the nameless column of row numbers that pandas writes first."""
     if "" not in frame.columns:
         return frame
-    first = frame[frame.columns[0]]
-    if (
-        first.name == ""
-        and frame.width > 1
-        and first.dtype.is_integer()
-        and first.null_count() == 0
-        and bool((first == polars().int_range(len(first), eager=True)).all())
-    ):
+    first, counted = frame[frame.columns[0]], polars().int_range(len(frame), eager=True)
+    if first.name == "" and frame.width > 1 and first.dtype.is_integer() and first.eq_missing(counted).all():
         notes.append(f"the nameless first column of {label} counts the rows: left out")
         return frame.drop("")
     number = frame.columns.index("") + 1
