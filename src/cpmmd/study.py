@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,12 +31,13 @@ Generate = Callable[[np.random.Generator, int], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Repetition:
-    """One finished repetition of one cell: what its task gave, or why it failed."""
+    """One finished repetition of one cell: what its task gave, or why it failed; and the processor time it took."""
 
     cell: Cell
     repetition: int
     values: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def key(self) -> str:
@@ -45,7 +47,7 @@ class Repetition:
     def line(self) -> dict[str, Any]:
         """Give it as a line of the journal."""
         told = {"values": self.values} if self.error is None else {"error": self.error}
-        return {"cell": self.cell, "repetition": self.repetition, **told}
+        return {"cell": self.cell, "repetition": self.repetition, **told, "seconds": round(self.seconds, 3)}
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,11 @@ class StudyTable:
         return [one for one in self.repetitions if all(one.cell.get(k) == v for k, v in where.items())]
 
     @property
+    def seconds(self) -> float:
+        """Processor time of all finished repetitions."""
+        return sum(one.seconds for one in self.repetitions)
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """One row a cell: parameters, repetitions, and each number's mean and standard error (binomial where it is 0 or 1)."""
         return [self._row(cell) for cell in self.cells]
@@ -269,11 +276,13 @@ def keyed_rng(*key: Any) -> np.random.Generator:
 
 def _run_one(task: Task, seed: tuple[str, int], data_keys: tuple[str, ...] | None, item: tuple[Cell, int]) -> Repetition:
     cell, repetition = item
+    start = time.process_time()
     data_cell = cell if data_keys is None else {k: v for k, v in cell.items() if k in data_keys}
     data_rng, test_rng = keyed_rng(seed, "data", data_cell, repetition), keyed_rng(seed, "test", cell, repetition)
     try:
         with parallel.threads(1):  # the same arithmetic here as in a process of its own
-            return Repetition(cell, repetition, json_clean(dict(task(dict(cell), data_rng, test_rng))))
+            values = json_clean(dict(task(dict(cell), data_rng, test_rng)))
+        return Repetition(cell, repetition, values, seconds=time.process_time() - start)
     except Exception as error:  # one bad repetition must not cost the others
         return Repetition(cell, repetition, error=f"{type(error).__name__}: {error}")
 
