@@ -53,5 +53,5 @@ EXPERIMENT = Experiment(
     data_keys=("df",),
     settings={"n": N, "d": D, "degree": DEGREE, "permutations": PERMUTATIONS},
     draw=draw,
-    note="plain, MMD-FUSE and cp-full are not in the paper's figure, which gives one number for MMDAgg and does not say for which B.",
+    note="plain, MMD-FUSE and cp-full are not in the paper's figure, which gives one number for MMDAgg without its B.",
 )
