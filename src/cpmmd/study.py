@@ -135,9 +135,9 @@ class Study:
 
     def _table(self, done: list[Repetition]) -> StudyTable:
         """Put the repetitions that belong to this study in order; the last word on each counts."""
-        last = {one.key: one for one in done}
-        wanted = [_key(cell, repetition) for cell in self.cells for repetition in range(self.repetitions)]
-        found = [last[key] for key in wanted if key in last]
+        place = {_key(cell): position for position, cell in enumerate(self.cells)}
+        last = {one.key: one for one in done if one.repetition < self.repetitions and _key(one.cell) in place}
+        found = sorted(last.values(), key=lambda one: (place[_key(one.cell)], one.repetition))
         return StudyTable(
             self.name,
             tuple(self.cells),
