@@ -35,6 +35,8 @@ class Experiment:
         Turns (table, summary rows) into a matplotlib figure in the paper's form.
     jobs
         Largest number of processes: 1 where times are measured.
+    needs
+        Names of the data sets it draws from.
     note
         What a reader must know beside the numbers.
     """
@@ -50,6 +52,7 @@ class Experiment:
     summarise: Callable[[StudyTable], Rows] = lambda table: table.rows
     draw: Callable[[StudyTable, Rows], Any] | None = None
     jobs: int | None = None
+    needs: tuple[str, ...] = ()
     note: str = ""
 
     def study(self, repetitions: int | None = None) -> Study:

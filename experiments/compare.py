@@ -71,7 +71,11 @@ def _judge_rate(relation: str, value: float, repetitions: str, ours: float, coun
     theirs = int(repetitions) if repetitions else None
     pooled = value if theirs is None else (value * theirs + ours * count) / (theirs + count)
     spread = math.sqrt(pooled * (1 - pooled) * (1 / count + (0 if theirs is None else 1 / theirs)))
-    kept = {"=": abs(ours - value) <= ERRORS * spread, "<=": ours <= value + ERRORS * spread, ">=": ours >= value - ERRORS * spread}
+    kept = {
+        "=": abs(ours - value) <= ERRORS * spread,
+        "<=": ours <= value + ERRORS * spread,
+        ">=": ours >= value - ERRORS * spread,
+    }
     return ("within error" if kept[relation] else "better" if ours > value else "worse"), error
 
 

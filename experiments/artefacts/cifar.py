@@ -84,6 +84,7 @@ EXPERIMENT = Experiment(
     data_keys=("against",),
     settings={**NEAR, "n": N, "components": COMPONENTS, "contrast": CONTRAST},
     draw=draw,
+    needs=("cifar10",),
     note="CIFAR-10.1 could not be obtained: the stand-in sets CIFAR-10 against other CIFAR-10 images at 0.8 contrast and says "
     "nothing about CIFAR-10.1.",
 )

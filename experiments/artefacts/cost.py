@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from benchmarks.data import higgs
 
+from benchmarks.data import higgs
 from cpmmd import Bandwidth, MMDAgg, MMDFuse, Polynomial, SplitTest, StudyTable
 from cpmmd.permutation.dense import permutation_test
 from experiments.base import Experiment, Rows
@@ -108,6 +108,7 @@ EXPERIMENT = Experiment(
     settings={**NEAR, "n": N},
     summarise=summarise,
     draw=draw,
+    needs=("higgs",),
     jobs=1,
     note="Every method is this package's own implementation, not the authors'. Times differ from run to run; ratios are what "
     "counts. deployed: one selected kernel on all 2n rows, 200 permutations; whole: with calibration and selection.",

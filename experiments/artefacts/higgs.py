@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from benchmarks.data import higgs
 
+from benchmarks.data import higgs
 from cpmmd import Bandwidth, FullSampleTest, MedianTest, MMDAgg, MMDFuse, Polynomial, SplitTest, StudyTable
 from experiments.base import Experiment, Rows
 from experiments.common import NEAR, PERMUTATIONS, criterion, decision, grid, network, test
@@ -56,5 +56,6 @@ EXPERIMENT = Experiment(
     data_keys=("n",),
     settings={**NEAR, "scale": SCALE},
     draw=draw,
+    needs=("higgs",),
     note="median is on all rows (the heuristic chooses nothing by labels, so no split is needed); median-split is on one half.",
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from benchmarks.panels import mixture
 
+from benchmarks.panels import mixture
 from cpmmd import Bandwidth, ComplexityPenalized, FullSampleTest, MedianTest, Plain, SplitTest, StudyTable
 from experiments.base import Experiment, Rows
 from experiments.common import PERMUTATIONS, decision, grid, test

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from benchmarks.panels import kurtosis
 
+from benchmarks.panels import kurtosis
 from cpmmd import ComplexityPenalized, FullSampleTest, MMDAgg, MMDFuse, Plain, Polynomial, SplitTest, StudyTable
 from experiments.base import Experiment, Rows
 from experiments.common import PERMUTATIONS, decision, grid, test

@@ -90,6 +90,7 @@ EXPERIMENT = Experiment(
     data_keys=("source", "fault"),
     settings={**NEAR, "n": N},
     draw=draw,
+    needs=("tep",),
     note="The authors used a Gaussian-shift simulation of their own that they do not describe; ours is built from the real means "
     "and correlations and is not theirs. On the real data two normal runs already differ: a rejection does not prove the fault.",
 )

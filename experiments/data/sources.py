@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import itertools
+import os
 import tarfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +40,13 @@ CONTENT = {
 
 def fetch(name: str) -> Path:
     """Download a data set, keep it as .npz in the user's cache, give the path."""
-    kept = _cache() / f"{name}.npz"
-    if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
+    path = _cache() / f"{name}.npz"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
         arrays = FETCH[name]()
-        np.savez_compressed(kept.with_suffix(".part.npz"), **arrays)
-        kept.with_suffix(".part.npz").rename(kept)
-    return kept
+        np.savez_compressed(path.with_suffix(".part.npz"), **arrays)
+        path.with_suffix(".part.npz").rename(path)
+    return path
 
 
 def check(name: str, arrays: dict[str, np.ndarray], path: Path) -> None:
@@ -104,7 +106,7 @@ def git_blob(data: bytes) -> str:
 
 
 def fetch_cifar10_1(version: str) -> Path:
-    """Download one version of CIFAR-10.1 and check it against git's id of the file."""
+    """Download one version of CIFAR-10.1, v4 or v6, and check it against git's id of the file."""
     path = _retrieve(CIFAR10_1_URL.format(version=version), None)
     if git_blob(path.read_bytes()) != CIFAR10_1_BLOBS[version]:
         path.unlink()
@@ -114,12 +116,29 @@ def fetch_cifar10_1(version: str) -> Path:
     return path
 
 
+def kept(name: str) -> list[Path]:
+    """Give where a data set fetched earlier would lie; nowhere without pooch."""
+    return [_cache() / f"{name}.npz"] if find_spec("pooch") else []
+
+
+def fetched(file: str) -> list[Path]:
+    """Give where a file downloaded earlier would lie; nowhere without pooch."""
+    return [_cache() / "downloads" / file] if find_spec("pooch") else []
+
+
 def _cache() -> Path:
     return Path(_pooch().os_cache("cpmmd"))
 
 
 def _retrieve(url: str, known_hash: str | None) -> Path:
-    return Path(_pooch().retrieve(url, known_hash, fname=url.rsplit("/", 1)[1], path=_cache() / "downloads", progressbar=False))
+    if os.environ.get("CPMMD_OFFLINE") == "1":
+        raise InputError(
+            f"{url} is not downloaded in a quick run. Fetch it first, or name the folder that has the data (--data-dir)."
+        )
+    try:
+        return Path(_pooch().retrieve(url, known_hash, fname=url.rsplit("/", 1)[1], path=_cache() / "downloads"))
+    except (OSError, ValueError) as error:  # no network, or a checksum that differs
+        raise InputError(f"{url} could not be fetched: {error}. Name the folder that has the data (--data-dir).") from error
 
 
 def _pooch() -> Any:
