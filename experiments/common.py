@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import panels
 from cpmmd import ComplexityPenalized, Deep, Plain, Ratio, TestResult, two_sample_test
 from cpmmd.criteria import Criterion
 from cpmmd.errors import CpmmdWarning
@@ -74,7 +75,7 @@ def decision(result: TestResult) -> dict[str, Any]:
 
 def mean_shift(rng: np.random.Generator, d: int, n: int, shift: float = 0.5) -> Pair:
     """N(0, I) against N(shift 1, I), n rows each (the paper's HDGM)."""
-    return rng.normal(size=(n, d)), rng.normal(shift, 1, size=(n, d))
+    return panels.mean_shift(rng, n, d, shift)
 
 
 def grid(**axes: Any) -> list[dict[str, Any]]:

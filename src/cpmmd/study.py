@@ -226,7 +226,7 @@ def power_study(
     seed: int = 0,
     n_permutations: int | None = None,
 ) -> Study:
-    """Give the study of how often each method rejects on each generator at each size.
+    """Give the study of how often each method rejects (``power``) on each generator at each size.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def power_study(
     >>> def shifted(rng, size):
     ...     return rng.normal(size=(size, 2)), rng.normal(1.5, 1, size=(size, 2))
     >>> study = power_study("demo", generators={"shift": shifted}, methods={"median": "median"}, sizes=[30], repetitions=5)
-    >>> study.run().rows[0]["reject"]
+    >>> study.run().rows[0]["power"]
     1.0
     """
     cells = [{"generator": g, "size": int(s), "method": m} for g in generators for s in sizes for m in methods]
@@ -265,7 +265,7 @@ def _test_once(
     x, y = generators[cell["generator"]](data_rng, cell["size"])
     method = methods[cell["method"]]
     result = two_sample_test(x, y, method=method, alpha=alpha, n_permutations=n_permutations, rng=test_rng)
-    return {"reject": int(result.reject), "pvalue": result.pvalue}
+    return {"power": int(result.reject), "pvalue": result.pvalue}
 
 
 def keyed_rng(*key: Any) -> np.random.Generator:
