@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cpmmd.api import methods, two_sample_test
+    from cpmmd.citation import cite
     from cpmmd.criteria import ComplexityPenalized, Plain, Ratio
     from cpmmd.detector import BatchResult, DriftDetector
     from cpmmd.errors import CpmmdError, CpmmdWarning
@@ -54,6 +55,7 @@ _HOME = {
     "Study": "cpmmd.study",
     "StudyTable": "cpmmd.study",
     "TestResult": "cpmmd.results",
+    "cite": "cpmmd.citation",
     "load_kernel": "cpmmd.storage",
     "methods": "cpmmd.api",
     "power_from_pilot": "cpmmd.planning",
@@ -90,6 +92,7 @@ __all__ = [
     "Study",
     "StudyTable",
     "TestResult",
+    "cite",
     "load_kernel",
     "methods",
     "power_from_pilot",
