@@ -121,14 +121,14 @@ def test_large_pools_are_tested_in_bins_that_cover_them(monkeypatch):
     detector = DriftDetector(n_permutations=99, rng=0).fit(REFERENCE, kernel=kernel)
     answer = detector.test(OTHER)
     tested, (m, n) = answer.result.details["test_rows"], answer.result.tested_sizes
-    assert (answer.result.details["bin_rows"], m, n) == (5, 120, 50)
+    assert (answer.result.details["engine"]["bin_rows"], m, n) == (5, 120, 50)
     assert len(set(tested.tolist())) == m + n
     exact = brute_force_mmd2(lambda a, b: np.exp(-np.sum((a - b) ** 2) / 8), REFERENCE, OTHER)  # 2 sigma^2 = 8
     assert answer.statistic == pytest.approx(exact, rel=1e-9)
     assert answer.reject
     odd = detector.test(OTHER[:49])
     assert odd.result.tested_sizes == (120, 45)
-    assert "0 reference rows and 4 of the batch" in odd.notes[0]
+    assert "0 rows of x and 4 of y" in odd.notes[0]
 
 
 class Counting:

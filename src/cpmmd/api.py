@@ -157,7 +157,7 @@ def two_sample_test(
     with threads(n_jobs), reporting_to(progress):
         result = procedure.run(samples, options, generator)
     repeat = {"alpha": alpha, "n_permutations": options.n_permutations, "scale": scale, "missing": missing}
-    return replace(result, seed=seed, call=_call(name if isinstance(method, str) else method, seed, repeat))
+    return replace(result, seed=seed, call=_call(method, seed, repeat))
 
 
 def _call(method: str | Procedure, seed: int | None, options: dict[str, Any]) -> str:
