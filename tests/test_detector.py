@@ -115,6 +115,27 @@ def test_calibration_is_kept_and_reused():
     assert detector.test(SAME).result.calibration is detector.calibration_
 
 
+def test_the_reference_is_a_copy():
+    mine = REFERENCE.copy()
+    detector = DriftDetector("median", n_permutations=99, rng=0).fit(mine)
+    before = summary(detector.test(SAME))
+    mine += 5
+    assert summary(detector.test(SAME)) == before
+
+
+def test_batches_can_be_explained():
+    """Only the first column moved; rows are called by their numbers in reference and batch, training rows are not shown."""
+    moved = SAME + [2.0, 0, 0]
+    for fitted in ({}, {"example": REFERENCE[:60] + [2.0, 0, 0]}):
+        detector = DriftDetector("cp-linear", rng=0).fit(REFERENCE, **fitted)
+        explanation = detector.test(moved).result.explain(rng=0)
+        assert explanation.features[0].name == "0"
+        assert explanation.held_out
+        if fitted:
+            assert set(explanation.rows_x) <= set(detector.test_rows_.tolist())
+            assert set(explanation.rows_y) <= set(range(50))
+
+
 def test_large_pools_are_tested_in_bins_that_cover_them(monkeypatch):
     monkeypatch.setattr(engine, "MOST", 40)
     kernel = ScaledKernel(Bandwidth(), 2.0)
