@@ -82,6 +82,18 @@ def test_a_loaded_detector_answers_as_the_saved_one(path, method, fitted):
     assert answer(DriftDetector.load(path)) == before
 
 
+def test_explanations_survive_with_rows_left_out(path):
+    gappy = MIXED.with_columns(count=pl.int_range(60))
+    saved = DriftDetector("median", missing="drop", scale="standard", rng=0).fit(
+        gappy, gappy.with_columns(size=pl.col("size") + 3)
+    )
+    saved.save(path)
+    batch = gappy.with_columns(size=pl.col("size") + 3, count=59 - pl.col("count"))
+    before, after = (d.test(batch).result.explain(rng=0).to_dict() for d in (saved, DriftDetector.load(path)))
+    assert before == after
+    assert before["top_x"][0]["values"]["count"] == before["top_x"][0]["row"]
+
+
 @pytest.mark.parametrize("fitted", [{}, {"example": MIXED_BATCH}, {"kernel": ScaledKernel(Bandwidth(), 2.0)}])
 def test_frames_with_categories_dates_gaps_and_odd_names_survive(path, fitted):
     saved = DriftDetector("median", n_permutations=99, rng=np.random.default_rng(1), missing="impute").fit(MIXED, **fitted)

@@ -19,6 +19,7 @@ from cpmmd.detector.state import State, pack, unpack
 from cpmmd.errors import InputError
 from cpmmd.files import Tensors, read_file, write_file
 from cpmmd.inputs import Table, checked_tables, conform, pooled, read_table
+from cpmmd.inputs.numbers import Matrix
 from cpmmd.inputs.samples import MISSING
 from cpmmd.parallel import threads
 from cpmmd.procedures.base import Procedure, RunOptions
@@ -127,6 +128,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         procedure, options = self._plan()
         seed = _seed(self.rng)
         (table,), notes = checked_tables({"reference": read_table(reference, "reference")}, missing=self.missing)
+        table = replace(table, numbers=Matrix(np.asarray(table.numbers)))  # a copy: the caller's array may change
         rng, frozen = np.random.default_rng(seed), None
         with threads(self.n_jobs):
             if example is not None:

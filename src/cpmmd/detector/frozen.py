@@ -9,7 +9,7 @@ import numpy as np
 
 from cpmmd.errors import InputError
 from cpmmd.inputs import Preparation, Samples, Table, alone, pooled
-from cpmmd.permutation.binned import Bins
+from cpmmd.permutation.engine import describe, left_out
 from cpmmd.permutation.reference import FixedReference
 from cpmmd.procedures.base import Choice, Procedure, RunOptions, conclude
 from cpmmd.results import TestResult
@@ -125,16 +125,11 @@ class FrozenTest(Procedure):
             kernel=choice.kernel,
             preparation=choice.preparation,
             calibration=choice.calibration,
-            notes=(*_left_out(bins), *_unmarked(samples, choice.preparation)),
-            details={"train_rows": np.sort(self.frozen.train_rows), "test_rows": np.sort(tested), "bin_rows": bins.size},
+            notes=(*left_out(bins), *_unmarked(samples, choice.preparation)),
+            details={"train_rows": np.sort(self.frozen.train_rows), "test_rows": np.sort(tested), "engine": describe(bins)},
+            tested=np.sort(tested),
+            held_out=True,
         )
-
-
-def _left_out(bins: Bins) -> tuple[str, ...]:
-    if sum(bins.dropped) == 0:
-        return ()
-    x, y = bins.dropped
-    return (f"{x} reference rows and {y} of the batch, drawn at random, do not fill a bin of {bins.size} and are left out",)
 
 
 def _unmarked(samples: Samples, preparation: Preparation) -> tuple[str, ...]:

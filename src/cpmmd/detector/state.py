@@ -77,6 +77,8 @@ def unpack(description: dict[str, Any], tensors: Tensors, *, module: Any = None)
 
 def _pack_table(table: Table) -> tuple[Tensors, dict[str, Any]]:
     tensors: Tensors = {"numbers": np.asarray(table.numbers)}
+    if table.kept is not None:
+        tensors["kept"] = table.kept.astype(np.int64)
     for i, values in enumerate(table.categories.values()):
         levels = sorted({v for v in values if v is not None})
         position: dict[Any, int] = {None: -1, **{level: j for j, level in enumerate(levels)}}
@@ -89,6 +91,7 @@ def _pack_table(table: Table) -> tuple[Tensors, dict[str, Any]]:
         "columns": list(table.columns),
         "named": table.named,
         "row_shape": list(table.row_shape),
+        "kinds": dict(table.kinds),
     }
 
 
@@ -104,7 +107,12 @@ def _unpack_table(described: dict[str, Any], tensors: Tensors) -> Table:
     dates = frozenset(_texts(described["dates"]))
     _require(dates <= set(number_names) and type(described["named"]) is bool, "its dates are no columns")
     texts = {c: _unpack_category(tensors, i, len(numbers)) for i, c in enumerate(categories)}
-    return Table(Matrix(numbers), number_names, dates, texts, described["named"], shape, columns=columns)
+    kinds, kept = described["kinds"], tensors.get("kept")
+    _require(kinds.keys() <= set(number_names) and set(kinds.values()) <= {"integer", "boolean"}, "it has kinds of no column")
+    if kept is not None:
+        kept = _whole_numbers(kept, 0, 2**62)
+        _require(len(kept) == len(numbers), "its rows are not numbered")
+    return Table(Matrix(numbers), number_names, dates, texts, described["named"], shape, kinds, kept, columns)
 
 
 def _unpack_category(tensors: Tensors, i: int, rows: int) -> Objects:

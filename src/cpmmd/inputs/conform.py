@@ -58,7 +58,8 @@ def _by_position(table: Table, reference: Table, name: str, notes: list[str]) ->
         notes.append(f"columns taken by position: only one of reference and {name} has column names")
     elif table.row_shape != reference.row_shape:
         raise InputError(f"Rows of the {name} must have the reference's shape {reference.row_shape}. Got {table.row_shape}.")
-    return replace(reference, numbers=table.numbers, kept=None)
+    kinds = {a: table.kinds[b] for a, b in zip(reference.number_names, table.number_names, strict=True) if b in table.kinds}
+    return replace(reference, numbers=table.numbers, kinds=kinds, kept=table.kept)
 
 
 def _numbers_in_text(data: Any, notes: list[str]) -> Any:
@@ -78,14 +79,14 @@ def _numbers_in_text(data: Any, notes: list[str]) -> Any:
 def _converted(table: Table, reference: Table, name: str, notes: list[str]) -> Table:
     """Give the reference's columns in its order, each in its kind there."""
     parsed: dict[str, list[str]] = {"numbers": [], "dates": [], "categories": []}
-    numbers = np.empty((table.rows, len(reference.number_names)))
+    read, numbers = np.asarray(table.numbers), np.empty((table.rows, len(reference.number_names)))
     for j, column in enumerate(reference.number_names):
         want = "dates" if column in reference.dates else "numbers"
         if column in table.categories:
             numbers[:, j] = _parsed(table.categories[column], column, want, name)
             parsed[want].append(column)
             continue
-        numbers[:, j] = table.numbers[:, table.number_names.index(column)]
+        numbers[:, j] = read[:, table.number_names.index(column)]
         got = "dates" if column in table.dates else "numbers"
         if got != want and not np.isnan(numbers[:, j]).all():
             raise _other_kind(column, want, got, name)
@@ -95,10 +96,10 @@ def _converted(table: Table, reference: Table, name: str, notes: list[str]) -> T
             categories[column] = table.categories[column]
             continue
         got = "dates" if column in table.dates else "numbers"
-        categories[column] = _named(table.numbers[:, table.number_names.index(column)], column, known, got, name)
+        categories[column] = _named(read[:, table.number_names.index(column)], column, known, got, name)
         parsed["categories"].append(column)
     notes += [f"{_source(kind)} converted to {kind} in columns {listed(done)}" for kind, done in parsed.items() if done]
-    return replace(reference, numbers=Matrix(numbers), categories=categories, kept=None)
+    return replace(reference, numbers=Matrix(numbers), categories=categories, kinds=table.kinds, kept=table.kept)
 
 
 def _source(kind: str) -> str:
