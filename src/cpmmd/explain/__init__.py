@@ -125,17 +125,16 @@ def _contributions(
     affordable = math.isqrt(int(BUDGET / (len(looked_at) * permutations)))
     row_stream, permutation_stream = rng.spawn(2)
     some = material.some(max(FEWEST_ROWS, affordable), row_stream)
-    orders = np.array([permutation_stream.permutation(len(some.rows)) for _ in range(permutations)])
+    orders = [permutation_stream.permutation(len(some.rows)) for _ in range(permutations)]
     drops = permutation_drops(some.matrix, some.labels, some.kernel, [f.encoded for f in looked_at], orders)
-    shares, errors = drops.shares, drops.standard_errors
-    ranked = np.argsort(-shares, kind="stable")
+    ranked = np.argsort(-drops.shares, kind="stable")
     contributions = tuple(
         FeatureContribution(
             looked_at[i].name,
             looked_at[i].label,
             looked_at[i].kind,
-            float(shares[i]),
-            float(errors[i]),
+            float(drops.shares[i]),
+            float(drops.standard_errors[i]),
             **describe(material.samples, looked_at[i], material.tested),
         )
         for i in ranked

@@ -7,22 +7,49 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cpmmd.kernels.additive import AdditiveForm, additive_form
 from cpmmd.kernels.base import SelectedKernel
 from cpmmd.kernels.tiles import cut
 from cpmmd.mmd import quadratic_constant, u_centre
-from cpmmd.samples import Array, Labels
+from cpmmd.samples import Array, Labels, Rows
 
-Orders = npt.NDArray[np.intp]  # one permutation of the rows in each row
 Group = tuple[int, ...]  # matrix columns that are permuted together
+Orders = Sequence[Rows]  # permutations of the rows
 TILE_ROWS = 64  # a tile of 64 rows by some 1000 columns stays in a core's cache
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """Which rows are whose: from sums over a kernel matrix's rows to witness and squared MMD."""
+
+    labels: Labels
+
+    @property
+    def sides(self) -> Array:
+        """N x 2 marks of X and Y."""
+        return np.column_stack([self.labels, ~self.labels]).astype(np.float64)
+
+    def witness(self, sums: Array, diagonal: Array) -> Array:
+        """Give the leave-one-out witness from each row's sums over X and Y, its own value among them."""
+        m, n = np.count_nonzero(self.labels), np.count_nonzero(~self.labels)
+        to_x = (sums[:, 0] - diagonal * self.labels) / (m - self.labels)
+        to_y = (sums[:, 1] - diagonal * ~self.labels) / (n - ~self.labels)
+        return np.asarray(to_x - to_y)
+
+    def mmd2(self, witness: Array) -> Array:
+        """Give the unbiased squared MMD of witness values (in the last axis)."""
+        return np.asarray(witness[..., self.labels].mean(axis=-1) - witness[..., ~self.labels].mean(axis=-1))
+
+    def variance(self, influence: Array) -> Array:
+        """Give the first-order variance of the U-statistic whose witness this is: 4 Var_x/m + 4 Var_y/n."""
+        parts = [influence[..., side] for side in (self.labels, ~self.labels)]
+        return np.asarray(sum(4 * part.var(axis=-1) / part.shape[-1] for part in parts))
+
+
+@dataclass(frozen=True, eq=False)
 class Drops:
-    """Squared MMD with all features in place, and what it loses.
+    """Squared MMD with all features in place, and what it loses without one.
 
     Attributes
     ----------
@@ -32,30 +59,15 @@ class Drops:
         Its standard deviation over relabelings: what is no more than this is no difference.
     lost
         mmd2 less that with one feature permuted: a row for each feature, a column for each permutation.
+    shares, standard_errors
+        Mean of ``lost`` in units of mmd2, or of noise where that is larger; the error counts both the permutations and the rows.
     """
 
     mmd2: float
     noise: float
     lost: Array
-
-    @property
-    def unit(self) -> float:
-        """What contributions are shares of: the squared MMD, or its noise where that is larger."""
-        return max(self.mmd2, self.noise)
-
-    @property
-    def shares(self) -> Array:
-        """Mean share lost for each feature."""
-        return self._in_units(self.lost.mean(axis=1))
-
-    @property
-    def standard_errors(self) -> Array:
-        """Standard errors of the shares over the permutations."""
-        count = self.lost.shape[1]
-        return self._in_units(self.lost.std(axis=1, ddof=1) / math.sqrt(count))
-
-    def _in_units(self, values: Array) -> Array:
-        return values / self.unit if self.unit > 0 else np.zeros_like(values)
+    shares: Array
+    standard_errors: Array
 
 
 def permutation_drops(rows: Array, labels: Labels, kernel: SelectedKernel, groups: Sequence[Group], orders: Orders) -> Drops:
@@ -66,42 +78,56 @@ def permutation_drops(rows: Array, labels: Labels, kernel: SelectedKernel, group
     Cost: groups x permutations x rows^2 / 2 kernel values where the kernel's distance adds up over columns; twice that, and the
     feature map each time, for other kernels.
     """
-    K = kernel.gram(rows)
-    sides = np.column_stack([labels, ~labels]).astype(np.float64)
-    mmd2 = _mmd2(sides.T @ K @ sides, K.diagonal() @ sides, sides)
-    form = additive_form(kernel)
-    if form is not None:
-        changed = _by_distances(rows, sides, form, list(enumerate(groups)), orders)
-    else:
-        changed = _by_recomputing(rows, sides, kernel, list(enumerate(groups)), orders)
-    values = np.empty((len(groups), len(orders)))
-    for position, permuted in changed:
-        values[position] = permuted
-    return Drops(mmd2, _noise(K, sides), mmd2 - values)
+    pairs, K = Pairs(labels), kernel.gram(rows)
+    full = pairs.witness(K @ pairs.sides, K.diagonal())
+    mmd2, noise = float(pairs.mmd2(full)), _noise(K, labels)
+    del K
+    form, numbered = additive_form(kernel), list(enumerate(groups))
+    permuted = (
+        _by_recomputing(rows, pairs, kernel, numbered, orders)
+        if form is None
+        else _by_distances(rows, pairs, form, numbered, orders)
+    )
+    lost, shares, errors = np.empty((len(groups), len(orders))), np.empty(len(groups)), np.empty(len(groups))
+    unit = max(mmd2, noise) or math.inf  # nothing at all is no share of anything
+    for position, witness in permuted:
+        drop = full - witness
+        lost[position] = pairs.mmd2(drop)
+        shares[position] = lost[position].mean() / unit
+        # delta method: where the unit is mmd2 itself, a row moves numerator and denominator together
+        influence = drop.mean(axis=0) - (shares[position] * full if unit == mmd2 else 0.0)
+        rounds = lost[position].var(ddof=1) / len(orders)
+        errors[position] = math.sqrt(rounds + float(pairs.variance(influence))) / unit
+    return Drops(mmd2, noise, lost, shares, errors)
 
 
 def _by_recomputing(
-    rows: Array, sides: Array, kernel: SelectedKernel, groups: list[tuple[int, Group]], orders: Orders
-) -> Iterator[tuple[int, list[float]]]:
-    """Give the squared MMDs of kernels that mix columns: the whole matrix anew for each permutation."""
-    changed = rows.copy()
+    rows: Array, pairs: Pairs, kernel: SelectedKernel, groups: list[tuple[int, Group]], orders: Orders
+) -> Iterator[tuple[int, Array]]:
+    """Give the witness under each permutation for kernels that mix columns: the whole matrix anew."""
+    changed, sides = rows.copy(), pairs.sides
     for position, group in groups:
-        columns, permuted = list(group), []
+        columns, witness = list(group), []
         for order in orders:
             changed[:, columns] = rows[order][:, columns]
             K = kernel.gram(changed)
-            permuted.append(_mmd2(sides.T @ K @ sides, K.diagonal() @ sides, sides))
+            witness.append(pairs.witness(K @ sides, K.diagonal()))
         changed[:, columns] = rows[:, columns]
-        yield position, permuted
+        yield position, np.array(witness)
 
 
 def _by_distances(
-    rows: Array, sides: Array, form: AdditiveForm, groups: list[tuple[int, Group]], orders: Orders
-) -> Iterator[tuple[int, list[float]]]:
-    """Give the squared MMDs by exchanging one group's part of the distances."""
-    for position, group, outside in _without_each(rows, groups, form, np.zeros((len(rows), len(rows)))):
+    rows: Array, pairs: Pairs, form: AdditiveForm, groups: list[tuple[int, Group]], orders: Orders
+) -> Iterator[tuple[int, Array]]:
+    """Give the witness under each permutation by exchanging one group's part of the distances."""
+    sides, diagonal = pairs.sides, np.full(len(rows), form.of(np.zeros(1))[0])
+    permuted = {column for _, group in groups for column in group}
+    untouched = [column for column in range(rows.shape[1]) if column not in permuted]
+    start = form.distances(rows[:, untouched]) if untouched else np.zeros((len(rows), len(rows)))
+    for position, group, outside in _without_each(rows, groups, form, start):
         own = form.distances(rows[:, list(group)])
-        yield position, [_exchanged(outside, own, order, form, sides) for order in orders]
+        sums = (_exchanged_sums(outside, own, order, form, sides) for order in orders)
+        yield position, np.array([pairs.witness(each, diagonal) for each in sums])
 
 
 def _without_each(
@@ -121,27 +147,19 @@ def _without_each(
         yield from _without_each(rows, these, form, outside + form.distances(rows[:, columns]))
 
 
-def _exchanged(outside: Array, own: Array, order: npt.NDArray[np.intp], form: AdditiveForm, sides: Array) -> float:
-    """Give the squared MMD with one group's distances in another order of rows, from one triangle of tiles."""
-    sums = np.zeros((2, 2))
+def _exchanged_sums(outside: Array, own: Array, order: Rows, form: AdditiveForm, sides: Array) -> Array:
+    """Give each row's kernel sums over X and Y with one group's distances in another order, from one triangle of tiles."""
+    sums = np.zeros_like(sides)
     for block in cut(len(order), TILE_ROWS):
-        rest = slice(block.start, None)
-        tile = np.take(own[order[block]], order[rest], axis=1)
-        tile += outside[block, rest]
+        tile = np.take(own[order[block]], order[block.start :], axis=1)
+        tile += outside[block, block.start :]
         K, width = form.of(tile), len(tile)
-        beyond = sides[block].T @ (K[:, width:] @ sides[block.stop :])
-        sums += sides[block].T @ (K[:, :width] @ sides[block]) + beyond + beyond.T
-    return _mmd2(sums, form.of(np.zeros(1)) * sides.sum(axis=0), sides)
+        sums[block] += K @ sides[block.start :]
+        sums[block.stop :] += K[:, width:].T @ sides[block]
+    return sums
 
 
-def _mmd2(sums: Array, diagonal: Array, sides: Array) -> float:
-    """Give the unbiased estimate from sums over pairs within and between samples, the diagonal's share among them."""
-    m, n = sides.sum(axis=0)
-    within = (sums[0, 0] - diagonal[0]) / (m * (m - 1)) + (sums[1, 1] - diagonal[1]) / (n * (n - 1))
-    return float(within - 2 * sums[0, 1] / (m * n))
-
-
-def _noise(K: Array, sides: Array) -> float:
+def _noise(K: Array, labels: Labels) -> float:
     """Give the standard deviation of c w' K~ w over relabelings w, to first order: c sqrt(2) p(1-p) |K~|_F with p = m/N."""
-    m, n = (int(size) for size in sides.sum(axis=0))
+    m, n = int(np.count_nonzero(labels)), int(np.count_nonzero(~labels))
     return quadratic_constant(m, n) * math.sqrt(2) * m * n / (m + n) ** 2 * float(np.linalg.norm(u_centre(K)))

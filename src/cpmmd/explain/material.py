@@ -57,16 +57,22 @@ class Material:
         return np.where(rows < self.samples.m, rows, rows - self.samples.m)
 
 
-def gather(result: TestResult, max_rows: int, rng: np.random.Generator) -> Material:
-    """Give the rows that a result rests on, at most ``max_rows`` of them."""
+def tested_rows(result: TestResult) -> tuple[Samples, Rows]:
+    """Give the samples behind a result and the rows of the pool that the test saw."""
     if result.evidence is None:
         raise InputError("A result can be explained while it has its data. Got one without evidence; run the test again.")
     samples: Samples = result.evidence.samples
-    tested = np.arange(samples.m + samples.n) if result.evidence.tested is None else np.sort(result.evidence.tested)
+    tested = result.evidence.tested
+    return samples, np.arange(samples.m + samples.n) if tested is None else np.sort(tested)
+
+
+def gather(result: TestResult, max_rows: int, rng: np.random.Generator) -> Material:
+    """Give the rows that a result rests on, at most ``max_rows`` of them."""
+    samples, tested = tested_rows(result)
     rows = tested[draw_rows(tested < samples.m, max_rows, rng)]
     preparation = result.preparation or Preparation.fit(samples)
     matrix = preparation.transform(samples, rows)
-    notes = [] if result.evidence.held_out else [NOT_HELD_OUT]
+    notes = [NOT_HELD_OUT] if result.evidence is None or not result.evidence.held_out else []
     kernel = result.kernel
     if kernel is None:
         kernel = median_kernel(matrix, "gaussian")

@@ -53,7 +53,7 @@ class FeatureContribution:
         pool. Columns that tell the same story share it, columns that work together each have all of it, so the shares need not
         add up to 1; noise can make them negative.
     standard_error
-        Of the contribution, over the permutations.
+        Of the contribution: that of the permutations and that of the rows, together.
     mean_x, mean_y, spread_x, spread_y
         Means and standard deviations of numbers (dates in days since 1970); None for categories.
     levels

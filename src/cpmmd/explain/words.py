@@ -34,7 +34,7 @@ def sentence(features: Sequence[FeatureContribution], effect: Effect, *, reject:
         return f"No difference was found (p = {pvalue:.3g} at level {alpha:g}): {told}, where 50% is no difference at all."
     named = _named(features)
     if not named:
-        return f"The samples differ, but no single column carries the difference; {told}."
+        return f"The samples differ, but no single column stands out; {told}."
     return f"Rows of y are {named}; {told}."
 
 

@@ -1,1 +1,25 @@
-"""Pictures."""
+"""Pictures of results and explanations.
+
+Each function draws on the Axes it is given, or on new ones, and returns them. Line styles, markers and hatching tell things apart
+without colour; text takes the colours of the matplotlib style in force, so that pictures suit light and dark pages.
+"""
+
+from cpmmd.plotting.batches import batch_series
+from cpmmd.plotting.distributions import feature_distributions
+from cpmmd.plotting.explanations import feature_contributions, witness_densities
+from cpmmd.plotting.maps import pool_map
+from cpmmd.plotting.null import null_distribution
+from cpmmd.plotting.power import power_curves
+from cpmmd.plotting.selection import criterion_path, training_history
+
+__all__ = [
+    "batch_series",
+    "criterion_path",
+    "feature_contributions",
+    "feature_distributions",
+    "null_distribution",
+    "pool_map",
+    "power_curves",
+    "training_history",
+    "witness_densities",
+]

@@ -1,0 +1,119 @@
+"""The pool as a map, coloured by the witness."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cpmmd.explain import Explanation
+from cpmmd.explain.features import Feature, features_of, number_values
+from cpmmd.explain.material import tested_rows
+from cpmmd.inputs import Preparation, Samples
+from cpmmd.plotting.style import GREY, STYLES, axes, legend, text
+from cpmmd.results import TestResult
+from cpmmd.samples import Array, Rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+POINTS = 800  # more hide each other
+COLUMNS = 100  # encoded columns that a projection is made of
+NAMED = 2  # columns named on an axis
+# From like y to like x: dark to light, so that grey tells the sign; both ends apart from white and from black.
+SHADES = ("#e8962e", "#8c8c8c", "#2458a8")
+
+
+def pool_map(result: TestResult, explanation: Explanation, *, ax: Axes | None = None) -> Axes:
+    """Draw the explained rows in the plane, coloured by their witness.
+
+    Two columns are drawn as they are, one against the witness. More are projected: principal components of the standardised
+    columns, each weighted by the root of its contribution, so that the map shows where the samples differ rather than where
+    they vary.
+    """
+    ax = axes(ax)
+    samples, _ = tested_rows(result)
+    preparation = result.preparation or Preparation.fit(samples)
+    rows = np.concatenate([_pool_rows(samples, explanation.rows_x, 0), _pool_rows(samples, explanation.rows_y, 1)])
+    witness = np.concatenate([explanation.witness_x, explanation.witness_y])
+    drawn = np.sort(np.random.default_rng(0).permutation(len(rows))[:POINTS])
+    rows, witness = rows[drawn], witness[drawn]
+    places, labels = _places(samples, preparation, rows, witness, explanation)
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
+    _scatter(ax, _drawn_in(places), rows < samples.m, witness)
+    return ax
+
+
+def _drawn_in(places: Array) -> Array:
+    """Move the farthest rows to the border, so that they do not squeeze the rest into a corner."""
+    low, high = np.quantile(places, [0.01, 0.99], axis=0)
+    return np.clip(places, low - (high - low) / 2, high + (high - low) / 2)
+
+
+def _pool_rows(samples: Samples, numbers: Rows, side: int) -> Rows:
+    """Give the pool's rows of row numbers in one sample as it was passed in."""
+    start, stop = ((0, samples.m), (samples.m, samples.m + samples.n))[side]
+    kept = np.arange(stop - start) if samples.kept is None else samples.kept[start:stop]
+    return start + np.searchsorted(kept, numbers)
+
+
+def _places(
+    samples: Samples, preparation: Preparation, rows: Rows, witness: Array, explanation: Explanation
+) -> tuple[Array, tuple[str, str]]:
+    features = features_of(samples, preparation)
+    if len(features) <= 2 and all(feature.kind in ("number", "date") for feature in features):
+        values = [number_values(samples, rows, feature) for feature in features]
+        names = [text(feature.label) for feature in features]
+        if len(features) == 1:
+            values, names = [*values, witness], [*names, "witness"]
+        return np.column_stack(values), (names[0], names[1])
+    return _projected(preparation.transform(samples, rows), features, witness, explanation)
+
+
+def _projected(
+    matrix: Array, features: tuple[Feature, ...], witness: Array, explanation: Explanation
+) -> tuple[Array, tuple[str, str]]:
+    weight, owner = np.zeros(matrix.shape[1]), np.empty(matrix.shape[1], dtype=object)
+    shares = {f.name: max(f.contribution, 0.0) for f in explanation.features}
+    for feature in features:
+        weight[list(feature.encoded)] = np.sqrt(shares.get(feature.name, 0.0) / len(feature.encoded))
+        owner[list(feature.encoded)] = feature.label
+    if not weight.any():
+        weight[:] = 1.0
+    kept = np.argsort(-weight, kind="stable")[:COLUMNS]
+    centred = matrix[:, kept] - matrix[:, kept].mean(axis=0)
+    spread = centred.std(axis=0)
+    scaled = weight[kept] * centred / np.where(spread > 0, spread, 1.0)
+    _, _, directions = np.linalg.svd(scaled, full_matrices=False)
+    directions = np.vstack([directions, np.zeros((2, len(kept)))])[:2]
+    places = scaled @ directions.T
+    places *= np.where(witness @ places < 0, -1.0, 1.0)  # like x to the right and up
+    axis = [_named(number, direction, owner[kept]) for number, direction in enumerate(directions, 1)]
+    return places, (axis[0], axis[1])
+
+
+def _named(number: int, direction: Array, owners: Any) -> str:
+    """Name a direction by the columns that make most of it."""
+    leading = dict.fromkeys(owners[np.argsort(-np.abs(direction), kind="stable")].tolist())
+    names = [text(name, 18) for name in list(leading)[:NAMED]]
+    return f"direction {number} (mostly {', '.join(names)})"
+
+
+def _scatter(ax: Axes, places: Array, of_x: Any, witness: Array) -> None:
+    from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+
+    shades = LinearSegmentedColormap.from_list("witness", SHADES)
+    low, high = (float(q) for q in np.quantile(witness, [0.02, 0.98]))
+    least = 1e-3 * max(-low, high) or 1.0  # both ends must be on their own side of zero
+    low, high = min(low, -least), max(high, least)
+    norm = TwoSlopeNorm(0.0, low, high)
+    colours: dict[str, Any] = {"cmap": shades, "norm": norm, "edgecolors": GREY, "linewidths": 0.5, "s": 22}
+    for style, side in zip(STYLES, (of_x, ~of_x), strict=True):
+        points = ax.scatter(places[side, 0], places[side, 1], c=witness[side], marker=style.marker, **colours)
+        ax.scatter([], [], color=GREY, marker=style.marker, s=22, label=f"rows of {style.name}")
+    figure: Any = ax.figure
+    bar = figure.colorbar(points, ax=ax, extend="both", ticks=[low, low / 2, 0.0, high / 2, high], format="%.2g")
+    bar.ax.minorticks_off()
+    bar.set_label("witness (low: like y, high: like x)")
+    legend(ax)

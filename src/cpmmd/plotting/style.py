@@ -1,0 +1,87 @@
+"""What all pictures share: axes, colours that stand on white and on black, and text that cannot turn into formulas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cpmmd.errors import missing_extra
+from cpmmd.explain.words import shown
+from cpmmd.samples import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Contrast of at least 3:1 on white and on #121212 (WCAG 2.1, graphical objects).
+BLUE, ORANGE, GREY, PURPLE, GREEN = "#3b7dd8", "#d1620a", "#808080", "#a05cc4", "#2f8f5b"
+FILL = 0.3  # opacity of filled areas
+SMOOTHED = 4000  # values in a density
+
+
+@dataclass(frozen=True)
+class SampleStyle:
+    """How one sample looks in every picture."""
+
+    name: str
+    colour: str
+    line: str
+    hatch: str
+    marker: str
+
+
+STYLES = (SampleStyle("x", BLUE, "-", "///", "o"), SampleStyle("y", ORANGE, "--", "...", "^"))
+# Curves beside each other: colour, line, marker.
+CURVES = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (PURPLE, "-.", "^"), (GREEN, ":", "D"), (GREY, (0, (5, 1, 1, 1)), "v"))
+
+
+def axes(ax: Axes | None) -> Axes:
+    """Give the axes to draw on; new ones are transparent."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise missing_extra("Plotting", "matplotlib", "plot") from error
+    figure, new = pyplot.subplots(layout="constrained")
+    figure.patch.set_alpha(0.0)
+    new.patch.set_alpha(0.0)
+    return new
+
+
+def area(colour: str, hatch: str, opacity: float = FILL) -> dict[str, Any]:
+    """Give the look of a filled area: pale, its hatching a little less so."""
+    return {"facecolor": (colour, opacity), "edgecolor": (colour, 1.6 * opacity), "hatch": hatch}
+
+
+def text(name: str, longest: int = 28) -> str:
+    """Give a name from the data as text for a picture: one line, cut to length, its dollars no start of a formula."""
+    return shown(name, longest).replace("$", r"\$")
+
+
+def legend(ax: Axes, columns: int = 2, **options: Any) -> None:
+    """Add a legend above the axes, where it hides nothing."""
+    place = {"bbox_to_anchor": (0.5, 1.0), "borderaxespad": 0.2, "ncols": columns, "frameon": False}
+    ax.legend(loc="lower center", fontsize="small", title_fontsize="small", **place, **options)
+
+
+def density(values: Array, grid: Array) -> Array:
+    """Give a smooth density of values (of some, when there are very many), of a single value a peak."""
+    from scipy.stats import gaussian_kde
+
+    values, step = values[:: max(1, len(values) // SMOOTHED)], float(grid[1] - grid[0])
+    spread = max(float(values.std(ddof=1)) if len(values) > 1 else 0.0, step)
+    # Silverman's rule by hand: gaussian_kde refuses equal values
+    width = spread * (4 / (3 * len(values))) ** 0.2
+    if values.std() > step:
+        return np.asarray(gaussian_kde(values, bw_method=width / values.std(ddof=1))(grid))
+    apart = (grid - values.mean()) / width
+    return np.asarray(np.exp(-(apart**2) / 2) / (width * np.sqrt(2 * np.pi)))
+
+
+def span(values: Array, margin: float = 0.05) -> tuple[float, float]:
+    """Give the ends of an axis that holds the values."""
+    low, high = float(values.min()), float(values.max())
+    pad = margin * (high - low) or max(abs(low), 1.0) * margin
+    return low - pad, high + pad
