@@ -55,6 +55,12 @@ def test_every_table_format_gives_the_same_frame(tmp_path, name):
     assert read(tmp_path, name, TABLES[name]()).data.equals(FRAME)
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_names_that_look_like_patterns_are_names(tmp_path, name):
+    written(tmp_path, "wei.d.csv", "other\n1\n")
+    assert read(tmp_path, f"we[i]?d*{{a,b}}\n{name}", TABLES[name]()).data.equals(FRAME)
+
+
 @pytest.mark.parametrize("name", [n for n in TABLES if not n[0].isupper() and n != "semicolons.csv"])
 def test_standard_input_is_told_by_its_first_bytes(monkeypatch, name):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TABLES[name]())))
