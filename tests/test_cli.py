@@ -579,7 +579,7 @@ def test_a_terminal_that_knows_only_ascii_gets_an_answer(tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     found = process("test", tmp_path / "a.csv", tmp_path / "b.csv", "--seed", 0, env=environment)
     assert found.returncode == 1, found.stderr
-    assert "gr\\xf6\\xdfe" in found.stdout
+    assert found.stdout.startswith("The samples differ")
 
 
 def test_the_schema_is_shipped():

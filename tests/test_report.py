@@ -27,7 +27,7 @@ from helpers import HOSTILE_NAMES, sample_named
 SECTIONS = ["evidence", "where", "assurance", "repeat"]
 SUFFIXES = [".html", ".md", ".json"]
 MEGABYTE = 1_000_000
-DRAWN = {"svg", "g", "path", "use", "defs", "clippath", "rect", "text", "tspan", "image"}
+DRAWN = {"svg", "g", "path", "use", "defs", "clippath", "pattern", "rect", "text", "tspan", "image"}
 
 
 def frame(seed, rows, shift=0.0, names=("amount", "age", "colour", "since")):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cpmmd.kernels.manhattan import Manhattan
     from cpmmd.kernels.mixture import Mixture
     from cpmmd.kernels.polynomial import Polynomial
+    from cpmmd.many import ManyResults, run_many
     from cpmmd.planning import power_from_pilot
     from cpmmd.procedures.full_sample import FullSampleTest, KernelClass
     from cpmmd.procedures.median import MedianTest
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cpmmd.results import TestResult
     from cpmmd.selection.ascent_options import Ascent
     from cpmmd.storage import load_kernel, save_kernel
+    from cpmmd.study import Study, StudyTable, power_study
 
 __version__ = "0.1.0"
 
@@ -43,15 +45,20 @@ _HOME = {
     "MMDAgg": "cpmmd.procedures.mmdagg",
     "MMDFuse": "cpmmd.procedures.mmdfuse",
     "Manhattan": "cpmmd.kernels.manhattan",
+    "ManyResults": "cpmmd.many",
     "MedianTest": "cpmmd.procedures.median",
     "Plain": "cpmmd.criteria",
     "Polynomial": "cpmmd.kernels.polynomial",
     "Ratio": "cpmmd.criteria",
     "SplitTest": "cpmmd.procedures.split",
+    "Study": "cpmmd.study",
+    "StudyTable": "cpmmd.study",
     "TestResult": "cpmmd.results",
     "load_kernel": "cpmmd.storage",
     "methods": "cpmmd.api",
     "power_from_pilot": "cpmmd.planning",
+    "power_study": "cpmmd.study",
+    "run_many": "cpmmd.many",
     "save_kernel": "cpmmd.storage",
     "two_sample_test": "cpmmd.api",
 }
@@ -73,16 +80,21 @@ __all__ = [
     "MMDAgg",
     "MMDFuse",
     "Manhattan",
+    "ManyResults",
     "MedianTest",
     "Mixture",
     "Plain",
     "Polynomial",
     "Ratio",
     "SplitTest",
+    "Study",
+    "StudyTable",
     "TestResult",
     "load_kernel",
     "methods",
     "power_from_pilot",
+    "power_study",
+    "run_many",
     "save_kernel",
     "two_sample_test",
 ]

@@ -26,6 +26,7 @@ PROCEDURES = (SplitTest, FullSampleTest, MedianTest, MMDAgg, MMDFuse)
 PARTS = (KernelClass, Bandwidth, Manhattan, Polynomial, ScaledKernel, RadialKernel, ComplexityPenalized, Ratio, Plain, Ascent)
 KNOWN: dict[str, Any] = {kind.__name__: kind for kind in (*PROCEDURES, *PARTS)}
 MODULE = "module"  # stands for a torch module, which no file holds
+LARGEST = 10**7  # whole number in a recipe: a stranger's must not ask for memory that no honest one needs
 
 
 def describe(value: Any) -> Any:
@@ -56,6 +57,8 @@ def rebuild(described: Any, *, module: Any = None) -> Any:
     """Give back what :func:`describe` described; ``module`` stands in for a torch module."""
     if isinstance(described, list):
         return tuple(rebuild(part, module=module) for part in described)
+    if isinstance(described, int) and abs(described) > LARGEST:
+        raise InputError(f"A number of a method must be at most {LARGEST}. The file says {described}; save it again.")
     if not isinstance(described, dict):
         return described
     name, options = described["name"], described["options"]

@@ -91,7 +91,8 @@ class BatchResult:
 def content_digest(table: Table) -> str:
     """Give the SHA-256 of a batch's values, the same whatever kind of frame or order of columns they came in."""
     digest = hashlib.sha256(json.dumps([table.numbers.shape, table.number_names, list(table.categories)]).encode())
-    canonical = np.where(np.isnan(table.numbers), np.nan, table.numbers) + 0.0  # one NaN, and no negative zero
+    numbers = np.asarray(table.numbers)
+    canonical = np.where(np.isnan(numbers), np.nan, numbers) + 0.0  # one NaN, and no negative zero
     digest.update(np.ascontiguousarray(canonical, dtype="<f8").tobytes())
     for values in table.categories.values():
         digest.update(json.dumps(values.tolist()).encode())

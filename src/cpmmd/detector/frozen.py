@@ -52,7 +52,8 @@ def train(
     split_stream, example_stream, choice_stream = rng.spawn(3)
     train_rows, test_rows = set_aside(reference.rows, train_fraction, split_stream, at_most=TRAIN_ROWS)
     some = example_stream.permutation(example.rows)[:TRAIN_ROWS]
-    choice = procedure.choose(pooled(reference.take(train_rows), example.take(some)), options, choice_stream)
+    samples = pooled(reference.take(train_rows), example.take(some), open_ended=True)
+    choice = procedure.choose(samples, options, choice_stream)
     note = (
         f"kernel trained on {len(train_rows)} of {reference.rows} reference rows and {len(some)} of {example.rows} example rows"
     )

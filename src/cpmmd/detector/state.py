@@ -13,6 +13,7 @@ from cpmmd import recipes
 from cpmmd.detector.frozen import Frozen
 from cpmmd.files import Tensors
 from cpmmd.inputs import Preparation, Table, checked_tables
+from cpmmd.inputs.numbers import Matrix
 from cpmmd.inputs.tables import Objects
 from cpmmd.procedures.base import Choice
 from cpmmd.results import Calibration
@@ -20,6 +21,7 @@ from cpmmd.samples import Rows
 from cpmmd.storage import kernel_tensors, restore_kernel
 
 KERNEL = "kernel."  # before the names of a kernel's own arrays
+OWN = {"rng", "n_jobs"}  # parameters that are not in a file: the seed is, and threads belong to the machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +48,8 @@ class State:
 def pack(state: State) -> tuple[Tensors, dict[str, Any]]:
     """Give a state as arrays and a description in plain JSON types."""
     tensors, table = _pack_table(state.reference)
-    params = dict(state.params)
-    if not (params["rng"] is None or isinstance(params["rng"], (int, np.integer))):
-        params["rng"] = state.seed  # what a generator gave
-    described = {name: recipes.describe(value) for name, value in params.items()}
-    description = {"params": described, "seed": state.seed, "reference": table, "notes": list(state.notes)}
+    params = {name: recipes.describe(value) for name, value in state.params.items() if name not in OWN}
+    description = {"params": params, "seed": state.seed, "reference": table, "notes": list(state.notes)}
     if state.frozen is None:
         return tensors, {**description, "frozen": None}
     more, frozen = _pack_frozen(state.frozen)
@@ -59,17 +58,16 @@ def pack(state: State) -> tuple[Tensors, dict[str, Any]]:
 
 def unpack(description: dict[str, Any], tensors: Tensors, *, module: Any = None) -> State:
     """Give back the state that :func:`pack` packed; ``module`` is a torch module that the file only names."""
-    params = dict(description["params"])
-    params["method"] = recipes.rebuild(params["method"], module=module)
+    params = {name: recipes.rebuild(value, module=module) for name, value in description["params"].items()}
     seed = description["seed"]
     _require(type(seed) is int and seed >= 0, "its seed is no whole number")
-    _require(params["rng"] is None or type(params["rng"]) is int, "its seed is no whole number")
+    _require(not OWN & params.keys(), "it sets what is not its own to set")
     reference = _unpack_table(description["reference"], tensors)
     checked, _ = checked_tables({"reference": reference}, missing=params["missing"])
     _require(checked[0].rows == reference.rows, "its reference has missing values")
     frozen = description["frozen"]
     return State(
-        params=params,
+        params={**params, "rng": seed},
         seed=seed,
         reference=reference,
         frozen=None if frozen is None else _unpack_frozen(frozen, tensors, reference, module),
@@ -78,7 +76,7 @@ def unpack(description: dict[str, Any], tensors: Tensors, *, module: Any = None)
 
 
 def _pack_table(table: Table) -> tuple[Tensors, dict[str, Any]]:
-    tensors: Tensors = {"numbers": table.numbers}
+    tensors: Tensors = {"numbers": np.asarray(table.numbers)}
     for i, values in enumerate(table.categories.values()):
         levels = sorted({v for v in values if v is not None})
         position: dict[Any, int] = {None: -1, **{level: j for j, level in enumerate(levels)}}
@@ -106,7 +104,7 @@ def _unpack_table(described: dict[str, Any], tensors: Tensors) -> Table:
     dates = frozenset(_texts(described["dates"]))
     _require(dates <= set(number_names) and type(described["named"]) is bool, "its dates are no columns")
     texts = {c: _unpack_category(tensors, i, len(numbers)) for i, c in enumerate(categories)}
-    return Table(numbers, number_names, dates, texts, described["named"], shape, columns=columns)
+    return Table(Matrix(numbers), number_names, dates, texts, described["named"], shape, columns=columns)
 
 
 def _unpack_category(tensors: Tensors, i: int, rows: int) -> Objects:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.errors import InputError, listed
+from cpmmd.inputs.numbers import Matrix
 from cpmmd.inputs.tables import Objects, Table, as_days, as_frame, from_frame, read_table
 from cpmmd.samples import Array
 
@@ -25,9 +26,8 @@ def conform(data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, .
     notes: list[str] = []
     frame = None if isinstance(data, Table) else as_frame(data, name)
     if reference.named and frame is not None:
-        labels = {str(column): column for column in frame.columns}
-        _check_columns(list(labels), reference, name, notes)
-        table = from_frame(frame.select([labels[column] for column in reference.columns]), name)
+        _check_columns([str(column) for column in frame.columns], reference, name, notes)
+        table = from_frame(frame, name, only=reference.columns)
     elif reference.named and isinstance(data, Table) and data.named:
         table = read_table(data, name)
         _check_columns(list(table.columns), reference, name, notes)
@@ -58,7 +58,7 @@ def _by_position(table: Table, reference: Table, name: str, notes: list[str]) ->
         notes.append(f"columns taken by position: only one of reference and {name} has column names")
     elif table.row_shape != reference.row_shape:
         raise InputError(f"Rows of the {name} must have the reference's shape {reference.row_shape}. Got {table.row_shape}.")
-    return replace(reference, numbers=table.numbers)
+    return replace(reference, numbers=table.numbers, kept=None)
 
 
 def _numbers_in_text(data: Any, notes: list[str]) -> Any:
@@ -98,7 +98,7 @@ def _converted(table: Table, reference: Table, name: str, notes: list[str]) -> T
         categories[column] = _named(table.numbers[:, table.number_names.index(column)], column, known, got, name)
         parsed["categories"].append(column)
     notes += [f"{_source(kind)} converted to {kind} in columns {listed(done)}" for kind, done in parsed.items() if done]
-    return replace(reference, numbers=numbers, categories=categories)
+    return replace(reference, numbers=Matrix(numbers), categories=categories, kept=None)
 
 
 def _source(kind: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.errors import InputError
+from cpmmd.inputs.numbers import Chosen, Chunked, Columns, Matrix, Numbers
 from cpmmd.samples import Array, Rows
 
 Objects = npt.NDArray[np.object_]
@@ -24,7 +25,7 @@ class Table:
     Attributes
     ----------
     numbers
-        n x p matrix of the numeric, boolean and date columns (dates in days), NaN where missing.
+        Rows of the numeric, boolean and date columns (dates in days), NaN where missing.
     number_names
         Their names; positions as text for arrays.
     dates
@@ -43,7 +44,7 @@ class Table:
         All names in the order of the data.
     """
 
-    numbers: Array
+    numbers: Numbers
     number_names: tuple[str, ...]
     dates: frozenset[str]
     categories: Mapping[str, Objects]
@@ -65,9 +66,12 @@ class Table:
 
     def take(self, rows: npt.NDArray[Any]) -> Table:
         """Give some rows, by number or by mask."""
-        every = np.arange(self.rows) if self.kept is None else self.kept
+        chosen: Rows = np.arange(self.rows)[rows]
         return replace(
-            self, numbers=self.numbers[rows], categories={c: v[rows] for c, v in self.categories.items()}, kept=every[rows]
+            self,
+            numbers=Chosen(self.numbers, rows=chosen),
+            categories={c: v[chosen] for c, v in self.categories.items()},
+            kept=chosen if self.kept is None else self.kept[chosen],
         )
 
 
@@ -96,33 +100,41 @@ def as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
-    """Read a data frame, column by column."""
-    columns = frame.columns
+def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None = None) -> Table:
+    """Read a data frame, column by column, or only some columns of it."""
+    columns = [str(column) for column in frame.columns]
     if len(set(columns)) < len(columns):
-        twice = sorted({str(c) for c in columns if list(columns).count(c) > 1})
+        twice = sorted({c for c in columns if columns.count(c) > 1})
         raise InputError(f"Column names must be unique. Sample {name} has {', '.join(twice)} more than once; rename them.")
     if not columns:
         raise InputError(f"Sample {name} must have at least one column. Got none.")
-    numbers: list[Array] = []
+    numbers: list[Chunked] = []
     number_names: list[str] = []
     dates: set[str] = set()
     categories: dict[str, Objects] = {}
     kinds: dict[str, str] = {}
-    for column in columns:
-        series, label = frame[column], str(column)
+    # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
+    read = [(c, series) for c, series in zip(columns, frame.iter_columns(), strict=True) if only is None or c in only]
+    for label, series in read:
         kind = _kind(series, label, name)
         if kind == "category":
             categories[label] = _as_text(series)
             continue
-        numbers.append(as_days(np.asarray(series.to_numpy())) if kind == "date" else _as_floats(series))
+        numbers.append(Chunked([as_days(np.asarray(series.to_numpy()))]) if kind == "date" else _as_numbers(series))
         number_names.append(label)
         dates |= {label} if kind == "date" else set()
         if series.dtype.is_integer() or series.dtype == nw.Boolean:
             kinds[label] = "integer" if series.dtype.is_integer() else "boolean"
-    matrix = np.column_stack(numbers) if numbers else np.empty((len(frame), 0))
-    every = tuple(map(str, columns))
-    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),), kinds, columns=every)
+    return Table(
+        numbers=Columns(tuple(numbers), len(frame)),
+        number_names=tuple(number_names),
+        dates=frozenset(dates),
+        categories=categories,
+        named=True,
+        row_shape=(len(read),),
+        kinds=kinds,
+        columns=tuple(label for label, _ in read),
+    )
 
 
 def _kind(series: nw.Series[Any], column: str, name: str) -> str:
@@ -142,6 +154,14 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
         f"Columns must hold numbers, booleans, dates or text. "
         f"Column {column!r} of sample {name} has type {dtype}; convert or drop it."
     )
+
+
+def _as_numbers(series: nw.Series[Any]) -> Chunked:
+    """Give a column's values; Arrow floats without missing ones stay where they are, memory-mapped files included."""
+    native = series.to_native()
+    if series.dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
+        return Chunked([chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)])
+    return Chunked([_as_floats(series)])
 
 
 def _as_floats(series: nw.Series[Any]) -> Array:
@@ -176,12 +196,13 @@ def _from_array(data: Any, name: str) -> Table:
         array = array.astype("datetime64[us]").astype(np.float64) / (1e6 * SECONDS_A_DAY)
     if array.dtype.kind not in "fiub":
         array = _object_to_float(array, name)
-    matrix = array.astype(np.float64).reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
+    matrix = array.reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
     row_shape = array.shape[1:] if array.ndim > 1 else (1,)
     if matrix.shape[1] == 0:
         raise InputError(f"Sample {name} must have at least one column. Got shape {array.shape}.")
     names = tuple(str(i) for i in range(matrix.shape[1]))
-    return Table(matrix, names, frozenset(), {}, False, row_shape, dict.fromkeys(names, kind) if kind else {}, columns=names)
+    kinds = dict.fromkeys(names, kind) if kind else {}
+    return Table(Matrix(matrix), names, frozenset(), {}, False, row_shape, kinds, columns=names)
 
 
 def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:

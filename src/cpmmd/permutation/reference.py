@@ -7,7 +7,7 @@ import numpy as np
 from cpmmd import mmd
 from cpmmd.kernels.base import SelectedKernel
 from cpmmd.kernels.tiles import cut
-from cpmmd.permutation.binned import Bins, bin_counts, centre_sums, fill_sums, sum_over_bins, take_bins
+from cpmmd.permutation.binned import Bins, bin_counts, centre_sums, sum_over_bins, take_bins
 from cpmmd.permutation.dense import PermutationNull, rank_relabelings
 from cpmmd.samples import Array
 
@@ -70,17 +70,27 @@ class FixedReference:
 
 def within_sums(kernel: SelectedKernel, rows: Array, size: int) -> Array:
     """Give a kernel's sums over pairs of bins of consecutive rows, pairs of a row with itself left out."""
-    count = len(rows) // size
-    bins = Bins(np.arange(len(rows)), size, count, count, (0, 0))
-    return np.asarray(fill_sums(bins, 1, TILE_ROWS, lambda i, j: [kernel.gram(rows[i], rows[j])])[0])
+    sums = np.empty((len(rows) // size, len(rows) // size))
+    for a in cut(len(sums), max(1, TILE_ROWS // size)):
+        for b in cut(a.stop, max(1, TILE_ROWS // size)):
+            sums[a, b] = _block(kernel, rows, a, rows, b, size, alike=a == b)
+            sums[b, a] = sums[a, b].T
+    return sums
 
 
 def between_sums(kernel: SelectedKernel, rows: Array, others: Array, size: int) -> Array:
     """Give a kernel's sums over bins of ``rows`` and bins of ``others``."""
     sums = np.empty((len(rows) // size, len(others) // size))
-    step = max(1, TILE_ROWS // size)
-    for a in cut(len(sums), step):
-        for b in cut(sums.shape[1], step):
-            i, j = (slice(s.start * size, s.stop * size) for s in (a, b))
-            sums[a, b] = sum_over_bins(kernel.gram(rows[i], others[j]), size)
+    for a in cut(len(sums), max(1, TILE_ROWS // size)):
+        for b in cut(sums.shape[1], max(1, TILE_ROWS // size)):
+            sums[a, b] = _block(kernel, rows, a, others, b, size)
     return sums
+
+
+def _block(kernel: SelectedKernel, rows: Array, a: slice, others: Array, b: slice, size: int, *, alike: bool = False) -> Array:
+    """Give the sums over some bins, in double precision like all others: what is ranked together is computed alike."""
+    i, j = (slice(s.start * size, s.stop * size) for s in (a, b))
+    tile = kernel.gram(rows[i], others[j])
+    if alike:
+        np.fill_diagonal(tile, 0.0)
+    return sum_over_bins(tile, a.stop - a.start, b.stop - b.start)

@@ -13,6 +13,7 @@ from cpmmd import validation
 from cpmmd.api import DEFAULT_METHOD, resolve_method
 from cpmmd.errors import InputError
 from cpmmd.inputs import Samples, read_samples
+from cpmmd.inputs.numbers import Matrix
 from cpmmd.parallel import map_tasks
 from cpmmd.planning.law import Draws, PowerLaw, Range, fit_law
 from cpmmd.planning.table import PowerRow, PowerTable
@@ -41,7 +42,7 @@ class _Plan:
         rows = np.concatenate([row_stream.permutation(m)[:size], m + row_stream.permutation(n)[:size]])
         some = replace(
             self.samples,
-            numbers=self.samples.numbers[rows],
+            numbers=Matrix(self.samples.numbers[rows]),
             categories={name: values[rows] for name, values in self.samples.categories.items()},
             m=size,
             n=size,

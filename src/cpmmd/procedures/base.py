@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 from cpmmd.inputs import Preparation, Samples
 from cpmmd.kernels.base import SelectedKernel
 from cpmmd.permutation.dense import PermutationNull
+from cpmmd.permutation.engine import KernelTest
+from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.results import Calibration, Evidence, TestResult
 from cpmmd.samples import Rows
 
@@ -22,6 +25,7 @@ class RunOptions:
     alpha: float
     n_permutations: int
     method: str
+    memory_limit: int = DEFAULT_LIMIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,5 +81,26 @@ def conclude(
         width=len(samples.columns),
         notes=(*samples.notes, *notes),
         evidence=Evidence(samples, tested, held_out),
+        **more,
+    )
+
+
+def conclude_kernel(
+    samples: Samples,
+    options: RunOptions,
+    test: KernelTest,
+    *,
+    notes: tuple[str, ...] = (),
+    details: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> TestResult:
+    """Give the result of a frozen kernel's test, with how it was computed."""
+    return conclude(
+        samples,
+        options,
+        test.null,
+        tested_sizes=test.sizes,
+        notes=(*notes, *test.notes),
+        details={**(details or {}), "engine": test.engine},
         **more,
     )

@@ -14,14 +14,15 @@ from cpmmd.criteria import ComplexityPenalized, Criterion
 from cpmmd.errors import InputError
 from cpmmd.inputs import Preparation, Samples
 from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.permutation.dense import PermutationNull, permutation_test
-from cpmmd.procedures.base import Choice, Procedure, RunOptions, conclude
+from cpmmd.permutation.engine import KernelTest, kernel_test
+from cpmmd.procedures.base import Choice, Procedure, RunOptions, conclude_kernel
 from cpmmd.results import Calibration, Certificate, Selection, TestResult
 from cpmmd.samples import Array, Rows, TwoSample
 from cpmmd.selection import Selector, selector_for
 from cpmmd.selection.ascent_options import Ascent
 from cpmmd.splitting import Split, stratified_split
 
+MAX_TRAIN_ROWS = 2048  # more hardly change the choice (benchmarks/results/selection_size.csv)
 # Valid for p-values of any dependence: Rueschendorf (1982), Meinshausen et al. (2009), Vovk and Wang (2020).
 COMBINE: dict[str, Callable[[Array], float]] = {
     "median": lambda p: 2 * float(np.median(p)),
@@ -52,6 +53,8 @@ class SplitTest(Procedure):
         median p-value, with the combined p-value and the spread in ``details["splits"]``.
     delta
         Confidence parameter of the certificate.
+    max_train_rows
+        Rows of both samples that choose the kernel at most, for selection is quadratic in them; the others are tested.
 
     Notes
     -----
@@ -67,8 +70,10 @@ class SplitTest(Procedure):
     n_splits: int = 1
     combine: str = "median"
     delta: float = 0.05
+    max_train_rows: int = MAX_TRAIN_ROWS
 
     def __post_init__(self) -> None:
+        validation.whole("max_train_rows", self.max_train_rows, at_least=8)
         validation.open_unit("train_fraction", self.train_fraction)
         validation.open_unit("delta", self.delta)
         validation.whole("n_splits", self.n_splits, at_least=1)
@@ -96,26 +101,26 @@ class SplitTest(Procedure):
     def _run_split(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Split, calibrate, select, test."""
         split_stream, *training_streams, permutation_stream = rng.spawn(4)
-        split = stratified_split(samples.m, samples.n, self.train_fraction, split_stream)
+        split = stratified_split(samples.m, samples.n, self.train_fraction, split_stream, at_most=self.max_train_rows)
         trained = self._train(samples, split.train, split.m_train, options, training_streams)
         selection, calibration, preparation = trained.selection, trained.calibration, trained.preparation
-        test = TwoSample(preparation.transform(samples, split.test), split.m_test)
-        null = permutation_test(
-            selection.kernel.gram(test.pool),
-            test.m,
+        test = kernel_test(
+            selection.kernel,
+            lambda rows: preparation.transform(samples, rows),
+            split.test,
+            split.m_test,
             n_permutations=options.n_permutations,
             rng=permutation_stream,
-            overwrite=True,
+            memory_limit=options.memory_limit,
         )
-        return conclude(
+        return conclude_kernel(
             samples,
             options,
-            null,
-            tested_sizes=(test.m, test.n),
+            test,
             kernel=selection.kernel,
             selection=selection,
             calibration=calibration,
-            certificate=self._certificate(trained, test, null, options),
+            certificate=self._certificate(trained, test, options),
             preparation=preparation,
             notes=trained.notes,
             details=_details(split),
@@ -149,7 +154,7 @@ class SplitTest(Procedure):
         calibration = calibrate(selector, train, criterion, alpha=level, rng=rng)
         return criterion.calibrated(calibration.c1), calibration
 
-    def _certificate(self, trained: _Trained, test: TwoSample, null: PermutationNull, options: RunOptions) -> Certificate | None:
+    def _certificate(self, trained: _Trained, test: KernelTest, options: RunOptions) -> Certificate | None:
         if not hasattr(self.kernel, "proxy_constant"):  # outside the theorem, as Liu's mixture is
             return None
         train, selection, criterion = trained.train, trained.selection, trained.criterion
@@ -162,9 +167,9 @@ class SplitTest(Procedure):
             bound=kernel.bound,
             lipschitz=kernel.base_lipschitz,
             train_sizes=(train.m, train.n),
-            test_sizes=(test.m, test.n),
+            test_sizes=test.sizes,
             alpha=options.alpha,
-            n_permutations=len(null.null),
+            n_permutations=len(test.null.null),
             delta=self.delta,
         )
 

@@ -11,7 +11,7 @@ from cpmmd.report import cells
 from cpmmd.report.assurance import assurance, repetition
 from cpmmd.report.blocks import Block
 from cpmmd.report.evidence import evidence
-from cpmmd.report.location import location
+from cpmmd.report.location import location, without_rare_levels
 from cpmmd.report.text import LINE, shown
 from cpmmd.results import TestResult
 
@@ -56,6 +56,8 @@ def content(
 
     if explanation is None:
         explanation = explained(result)
+    if explanation is not None and not rows:
+        explanation = without_rare_levels(explanation, result.tested_sizes)
     return {
         "format": FORMAT,
         "title": shown(title or QUESTION, 160),

@@ -22,6 +22,7 @@ def evidence(result: TestResult, summary: str) -> Block:
                 "null-distribution", "The statistic among its relabelings", f"Histogram of the relabelings. {comparison(result)}"
             ),
             _selection_figure(result),
+            _training_figure(result),
             blocks.facts(
                 [
                     ("Method", f"{result.method}: {summary}" if summary else result.method),
@@ -31,7 +32,6 @@ def evidence(result: TestResult, summary: str) -> Block:
                     ("Splits", _splits(result)),
                 ]
             ),
-            _training_figure(result),
             _classes(result),
             _single_tests(result),
         ],
@@ -87,7 +87,7 @@ def _splits(result: TestResult) -> str | None:
 
 def _selection_figure(result: TestResult) -> Block | None:
     over_bandwidths = result.selection is not None and "sigma" in result.selection.path
-    if not over_bandwidths and "path" not in result.details:
+    if not over_bandwidths and not any(entry["sigma"] for entry in result.details.get("path", ())):
         return None
     return blocks.figure(
         "criterion-path",
@@ -104,7 +104,6 @@ def _training_figure(result: TestResult) -> Block | None:
         "Training of the kernel",
         f"Criterion and squared MMD over {len(result.selection.path['step'])} recorded steps; the criterion ended at "
         f"{cells.number(result.selection.criterion)}.",
-        wide=True,
     )
 
 

@@ -6,22 +6,32 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cpmmd import plotting
 from cpmmd.errors import missing_extra
 from cpmmd.explain import Explanation
+from cpmmd.plotting import style
 from cpmmd.report.svg import Stylesheet, inline_svg
 from cpmmd.results import TestResult
 
-Drawing = Callable[[Any], Any]  # draws on a matplotlib Figure
+Drawing = Callable[[Any], Any]  # draws on matplotlib Axes
 Drawings = Mapping[str, Drawing]
-# Inches at 72 points: shown about 1.3 times as large on a desktop, 1.05 times on a phone, so 9 points are 12 and 9.5 pixels.
-NARROW, WIDE = (4.8, 3.1), (9.6, 3.4)
+# Inches at 72 points: shown about 1.3 times as large on a desktop, 1.05 times on a phone, so 10 points are 13 and 10.5 pixels.
+NARROW, WIDE = (4.8, 3.5), (9.6, 3.6)
 MOST_BATCHES = 400  # in a picture: two pixels each
 INK, PAPER = "#0a0b0c", "#f0f1f2"  # stand for the page's own colours
-PALETTE = {INK: "currentColor", PAPER: "var(--page)"}
-STYLE = {
+PALETTE = {
+    INK: "currentColor",
+    PAPER: "var(--page)",
+    style.BLUE: "var(--x)",
+    style.ORANGE: "var(--y)",
+    style.GREY: "var(--grey)",
+    style.PURPLE: "var(--purple)",
+    style.GREEN: "var(--green)",
+}
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it can be read aloud, searched, and wears the page's font
     "svg.hashsalt": "cpmmd",  # equal pictures, equal files
-    "font.size": 9.0,
+    "font.size": 10.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "path.simplify": True,
@@ -43,29 +53,30 @@ def drawn(content: Mapping[str, Any], drawings: Drawings) -> tuple[dict[str, str
         with matplotlib.rc_context(STYLE), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's browser has more fonts
             figure = Figure(figsize=WIDE if block["wide"] else NARROW, layout="constrained")
-            drawings[name](figure)
+            drawings[name](figure.subplots())
             pictures[name] = inline_svg(figure, name=name, title=block["title"], description=block["description"], sheet=sheet)
     return pictures, sheet
 
 
 def result_drawings(result: TestResult, explanation: Explanation | None) -> Drawings:
     """Give what draws each picture of one test."""
-    from cpmmd import plotting
-
+    drawings: dict[str, Drawing] = {
+        "null-distribution": lambda ax: plotting.null_distribution(result, ax=ax),
+        "criterion-path": lambda ax: plotting.criterion_path(result, ax=ax),
+        "training-history": lambda ax: plotting.training_history(result, ax=ax),
+    }
+    if explanation is None:
+        return drawings
     return {
-        "null-distribution": lambda figure: plotting.null_distribution(result, ax=figure.subplots()),
-        "criterion-path": lambda figure: plotting.criterion_path(result, ax=figure.subplots()),
-        "training-history": lambda figure: plotting.training_history(result, ax=figure.subplots()),
-        "feature-contributions": lambda figure: plotting.feature_contributions(explanation, ax=figure.subplots()),
-        "witness-densities": lambda figure: plotting.witness_densities(explanation, ax=figure.subplots()),
-        "feature-distributions": lambda figure: plotting.feature_distributions(result, explanation, ax=figure.subplots()),
-        "pool-map": lambda figure: plotting.pool_map(result, explanation, ax=figure.subplots()),
+        **drawings,
+        "feature-contributions": lambda ax: plotting.feature_contributions(explanation, ax=ax),
+        "witness-densities": lambda ax: plotting.witness_densities(explanation, ax=ax),
+        "feature-distributions": lambda ax: plotting.feature_distributions(result, explanation, ax=ax),
+        "pool-map": lambda ax: plotting.pool_map(result, explanation, ax=ax),
     }
 
 
-def series_drawings(records: Sequence[Mapping[str, Any]]) -> Drawings:
+def series_drawings(records: Sequence[Mapping[str, Any]], alpha: float | None) -> Drawings:
     """Give what draws the picture of a series."""
-    from cpmmd import plotting
-
-    latest = list(records[-MOST_BATCHES:])
-    return {"batch-series": lambda figure: plotting.batch_series(latest, ax=figure.subplots())}
+    latest, limit = list(records[-MOST_BATCHES:]), {} if alpha is None else {"alpha": alpha}
+    return {"batch-series": lambda ax: plotting.batch_series(latest, ax=ax, **limit)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -16,6 +17,7 @@ from cpmmd.results import TestResult
 
 MOST_FEATURES = 25  # rows of the table of features
 FEW = 5  # rows: a level that has fewer says something about them
+RARE = "(rare values)"
 MOST_VALUES = 8  # columns of the table of rows: the leading features
 
 
@@ -24,29 +26,22 @@ def location(result: TestResult, explanation: Explanation | None, *, rows: bool)
     if explanation is None:
         return blocks.section("where", "Where", [blocks.text("This result carries no rows, so it cannot say where.")])
     caution = (
-        None
-        if result.reject
-        else blocks.text(
-            "No difference was found. What follows shows where these samples look least alike; chance alone gives such a ranking."
-        )
+        "No difference was found: what follows is where these samples look least alike, as some samples must by chance alone."
     )
     return blocks.section(
         "where",
         "Where",
         [
-            caution,
+            None if result.reject else blocks.text(caution),
             blocks.figure("feature-contributions", "Features that carry the difference", leaders(explanation.features)),
             blocks.figure("witness-densities", "Witness values of both samples", effect_sentence(explanation.effect)),
-            _features(explanation.features, None if rows else result.tested_sizes),
+            _features(explanation.features),
             blocks.figure(
                 "feature-distributions",
                 "The leading features in both samples",
                 f"Distributions in x and in y. {leaders(explanation.features)}",
-                wide=True,
             ),
-            blocks.figure(
-                "pool-map", "Map of the rows", "All rows in two dimensions, coloured by their witness value.", wide=True
-            ),
+            blocks.figure("pool-map", "Map of the rows", "Rows in two dimensions, coloured by their witness value."),
             *(_rows(explanation) if rows else ()),
         ],
     )
@@ -66,11 +61,25 @@ def effect_sentence(effect: Effect) -> str:
     )
 
 
-def _features(features: Sequence[FeatureContribution], private: tuple[int, int] | None) -> Block:
-    """Table the features, largest contribution first; given the samples' sizes, levels of few rows are not named."""
+def without_rare_levels(explanation: Explanation, sizes: tuple[int, int]) -> Explanation:
+    """Give the explanation with the levels that fewer than FEW rows have under one name: they would say who those rows are."""
+
+    def named(feature: FeatureContribution) -> FeatureContribution:
+        levels: dict[str, tuple[float, float]] = {}
+        for level, (x, y) in (feature.levels or {}).items():
+            name = level if x * sizes[0] + y * sizes[1] >= FEW else RARE
+            x_so_far, y_so_far = levels.get(name, (0.0, 0.0))
+            levels[name] = (x_so_far + x, y_so_far + y)
+        return replace(feature, levels=levels) if levels else feature
+
+    return replace(explanation, features=tuple(named(feature) for feature in explanation.features))
+
+
+def _features(features: Sequence[FeatureContribution]) -> Block:
+    """Table the features, largest contribution first."""
     chosen = features[:MOST_FEATURES]
     columns = [("Feature", "text"), ("Share of MMD²", "share"), ("± s.e.", "share"), ("In x", "measure"), ("In y", "measure")]
-    rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *_typical(f, private)] for f in chosen]
+    rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *_typical(f)] for f in chosen]
     if any(f.difference for f in chosen):
         columns.append(("y is", "words"))
         rows = [[*row, shown(f.difference or cells.NOTHING, 80)] for row, f in zip(rows, chosen, strict=True)]
@@ -80,13 +89,11 @@ def _features(features: Sequence[FeatureContribution], private: tuple[int, int] 
     return blocks.table("features", "Features by their contribution", columns, rows, note=note)
 
 
-def _typical(feature: FeatureContribution, private: tuple[int, int] | None) -> tuple[str, str]:
+def _typical(feature: FeatureContribution) -> tuple[str, str]:
     """Say what is typical of a feature in x and in y: the mean, or the share of the level that changes most."""
     if not feature.levels:
         return _mean(feature, feature.mean_x), _mean(feature, feature.mean_y)
     level, (x, y) = next(iter(feature.levels.items()))
-    if private is not None and x * private[0] + y * private[1] < FEW:
-        level = "(rare)"
     return f"{shown(level, 24)} {x:.0%}", f"{shown(level, 24)} {y:.0%}"
 
 

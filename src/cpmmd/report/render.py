@@ -11,6 +11,7 @@ from cpmmd.report.content import content, explained
 from cpmmd.report.figures import Drawings, drawn, result_drawings
 from cpmmd.report.files import format_of, write_whole
 from cpmmd.report.html import html
+from cpmmd.report.location import without_rare_levels
 from cpmmd.report.markdown import markdown
 from cpmmd.results import TestResult
 
@@ -25,6 +26,8 @@ def report(
     """Give the report of one test, and write it when a path is given; see :meth:`cpmmd.TestResult.report`."""
     form = "html" if path is None else format_of(path)
     explanation = explained(result)
+    if explanation is not None and not rows:
+        explanation = without_rare_levels(explanation, result.tested_sizes)
     said = content(result, rows=rows, command=command, title=title, explanation=explanation)
     return finish(said, result_drawings(result, explanation), path, form)
 

@@ -61,7 +61,7 @@ def write_series(
     """
     form = "html" if path is None else format_of(path)
     said = series_content(records, alpha=alpha, title=title, command=command)
-    return finish(said, series_drawings(records), path, form)
+    return finish(said, series_drawings(records, alpha), path, form)
 
 
 def series_content(

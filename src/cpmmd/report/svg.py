@@ -13,7 +13,7 @@ from cpmmd.report.text import LINE, shown
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"
-DRAWN = {"svg", "g", "path", "use", "defs", "clipPath", "rect", "text", "tspan", "image", "circle", "line", "polyline", "polygon"}
+DRAWN = {"svg", "g", "path", "use", "defs", "clipPath", "pattern", "rect", "text", "tspan", "image"}
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # a name may hold them, an XML file may not
 REFERENCE = re.compile(r"url\(#([^)]*)\)")
 FONT = re.compile(r"(?:(?P<variant>(?:italic|bold|\d00)\s+)*)(?P<size>[\d.]+px)")

@@ -39,7 +39,6 @@ class _Landscape:
 
     def __init__(self, family: ScaleFamily, train: TwoSample) -> None:
         self.family = family
-        self.m, self.n = train.m, train.n
         self.exponents = family.exponents(train.pool)
         self.lift_lipschitz = family.lift_lipschitz(train.pool)
         self.data_norm = train.data_norm
@@ -54,9 +53,7 @@ class _Landscape:
 
     def mmd2(self, sigma: float, labels: Labels) -> Array:
         """Squared MMD of every labeling (rows of ``labels``) at one bandwidth."""
-        W = labels.T.astype(np.float64)
-        centred = mmd.u_centre(self.gram(sigma), overwrite=True)
-        return np.asarray(mmd.quadratic_constant(self.m, self.n) * np.einsum("ib,ib->b", W, centred @ W))
+        return mmd.labelled_mmd2(self.gram(sigma), labels)
 
     def variance(self, sigma: float, labels: Labels) -> float:
         K = self.gram(sigma)
