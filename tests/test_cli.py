@@ -13,13 +13,13 @@ import jsonschema
 import numpy as np
 import polars as pl
 import pytest
-from helpers import shared_data
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from cpmmd import two_sample_test
 from cpmmd.cli.app import app
+from helpers import shared_data
 
 SCHEMA = json.loads(files("cpmmd").joinpath("schemas/result.schema.json").read_text())
 QUICK = ["--method", "median", "--permutations", "99", "--seed", "1"]
@@ -60,7 +60,9 @@ def pair(tmp_path):
     rng = np.random.default_rng(0)
     for name, shift in (("a", 0.0), ("b", 2.0)):
         colours = rng.choice(["red", "blue"], 60)
-        pl.DataFrame({"u": rng.normal(size=60), "v": rng.normal(shift, 1, 60), "colour": colours}).write_csv(tmp_path / f"{name}.csv")
+        pl.DataFrame({"u": rng.normal(size=60), "v": rng.normal(shift, 1, 60), "colour": colours}).write_csv(
+            tmp_path / f"{name}.csv"
+        )
     return tmp_path / "a.csv", tmp_path / "b.csv"
 
 
@@ -167,8 +169,19 @@ def test_errors_speak_of_files_and_options(pair, null_pair):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["test"], ["test", "a.csv"], ["test", "a", "b", "c"], ["nonsense"], ["test", "--nonsense"], ["test", "a", "b", "--seed", "x"]]
-    + [["test", "a", "b", "--split-by", "g"], ["fit", "a.csv"], ["check", "d"], ["power", "a"], ["demo", "a", "b"]],
+    [
+        ["test"],
+        ["test", "a.csv"],
+        ["test", "a", "b", "c"],
+        ["nonsense"],
+        ["test", "--nonsense"],
+        ["test", "a", "b", "--seed", "x"],
+        ["test", "a", "b", "--split-by", "g"],
+        ["fit", "a.csv"],
+        ["check", "d"],
+        ["power", "a"],
+        ["demo", "a", "b"],
+    ],
 )
 def test_wrong_usage_is_exit_two_with_help(arguments):
     result = run(*arguments)
@@ -178,7 +191,12 @@ def test_wrong_usage_is_exit_two_with_help(arguments):
 
 
 def test_bad_files_are_exit_two(tmp_path, pair):
-    for name, content in (("empty.csv", ""), ("header.csv", "u,v\n"), ("ragged.csv", "u,v\n1,2\n3\n"), ("nan.csv", "u,v\n1,\n2,\n")):
+    for name, content in (
+        ("empty.csv", ""),
+        ("header.csv", "u,v\n"),
+        ("ragged.csv", "u,v\n1,2\n3\n"),
+        ("nan.csv", "u,v\n1,\n2,\n"),
+    ):
         (tmp_path / name).write_text(content)
         refused(run("test", tmp_path / name, pair[0]), name)
     refused(run("test", tmp_path, pair[0]), "directory")

@@ -38,5 +38,5 @@ class Source:
 
     @property
     def native(self) -> str | io.BytesIO:
-        """What polars takes: the path, so that it can be mapped, or the bytes. Polars would see patterns in paths with brackets."""
+        """What polars takes: the path, so that it can be mapped, escaped since polars sees patterns in it; or the bytes."""
         return glob.escape(str(self.path)) if self.path is not None else io.BytesIO(self.content or b"")
