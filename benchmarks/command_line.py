@@ -1,7 +1,7 @@
 """The command line against the library call it makes: ``python -m benchmarks.command_line``.
 
-Every contender is a fresh process, and they take turns. The library call is timed inside its process, imports and reading left out;
-the commands from outside, everything included.
+Every contender is a fresh process, and they take turns. The library call is timed inside its process, imports and reading left
+out; the commands from outside, everything included.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def main() -> None:
         )
     print(f"cpmmd --help: {best['help'] - best['interpreter']:.2f} s over the bare interpreter (wanted: 0.5)")
     print(
-        f"two_sample_test, {ROWS} v {ROWS} Higgs rows: {best['call']:.2f} s; with imports and reading {best['call and imports']:.2f} s"
+        f"two_sample_test, {ROWS} v {ROWS} Higgs rows: {best['call']:.2f} s; "
+        f"with imports and reading {best['call and imports']:.2f} s"
     )
     for name in ("no difference", "difference, verdict", "difference, not explained", "difference, explained"):
         ratios = best[name] / best["call"], best[name] / best["call and imports"]

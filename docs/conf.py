@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import generated_tables  # noqa: E402
+import generated_tables
 
 project = "cpmmd"
 author = "The cpmmd developers"

@@ -39,6 +39,8 @@ METHOD_NAMES = {
     "liu": "Liu (ratio)",
     "plain": "Plain",
     "median": "Median",
+    "median-split": "Median, split",
+    "fixed": "fixed bandwidth",
     "mmdagg": "MMDAgg",
     "mmdfuse": "MMD-FUSE",
     "cp-full": "cp-full (ours)",

@@ -15,10 +15,17 @@ from experiments.common import METHOD_NAMES
 
 COLOURS = {
     "cp": "#c44e52",
+    "cp-anchor": "#c44e52",
     "liu": "#4c72b0",
     "plain": "#8c8c8c",
     "median": "#4dafaf",
     "mmdagg": "#ff9e4a",
+    "mmdagg B=3": "#ffd2a6",
+    "mmdagg B=5": "#ffb877",
+    "mmdagg B=10": "#ff9e4a",
+    "mmdagg B=20": "#d97a26",
+    "median-split": "#9ad4d4",
+    "fixed": "#4c72b0",
     "mmdfuse": "#9e9ac8",
     "cp-full": "#6b8e23",
     "cp-linear": "#e39a9c",

@@ -131,21 +131,32 @@ def test_a_file_with_other_content_is_refused(tmp_path, monkeypatch):
         data.load("cifar10")
 
 
-def start(results: Path, *options: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "experiments", "run", "linear", "--reps", "2", "--results", str(results), *options]
+SHORT = """
+import sys
+import experiments.__main__ as command
+
+command.MODULES = {name: command.MODULES[name] for name in ("linear", "rates")}  # of all ids the two cheapest
+sys.exit(command.main(["all", "--reps", "1", "--results", sys.argv[1], "--jobs", sys.argv[2]]))
+"""
+
+
+def start(results: Path, jobs: int) -> subprocess.Popen:
+    command = [sys.executable, "-c", SHORT, str(results), str(jobs)]
     return subprocess.Popen(command, cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def test_a_killed_run_goes_on_and_ends_in_the_same_table(tmp_path):
-    raw = tmp_path / "killed" / "linear" / "raw.jsonl"
-    process = start(tmp_path / "killed", "--jobs", "2")
-    deadline = time.monotonic() + 120
-    while not raw.exists() or raw.read_bytes().count(b"\n") < 8:
-        assert time.monotonic() < deadline, "the run does not come forward"
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert start(tmp_path / "killed", "--jobs", "1").wait() == 0
-    assert start(tmp_path / "whole", "--jobs", "1").wait() == 0
-    for file in ("summary.csv", "figure.svg"):
-        assert (tmp_path / "killed" / "linear" / file).read_bytes() == (tmp_path / "whole" / "linear" / file).read_bytes()
+def test_an_interrupted_all_goes_on_and_ends_in_the_same_tables(tmp_path):
+    for name, lines in (("linear", 8), ("rates", 12)):  # killed in the first id, then in the second
+        raw = tmp_path / "killed" / name / "raw.jsonl"
+        process = start(tmp_path / "killed", 2)
+        deadline = time.monotonic() + 240
+        while not raw.exists() or raw.read_bytes().count(b"\n") < lines:
+            assert time.monotonic() < deadline, "the run does not come forward"
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert start(tmp_path / "killed", 1).wait() == 0
+    assert start(tmp_path / "whole", 2).wait() == 0
+    for name in ("linear", "rates"):
+        for file in ("summary.csv", "figure.svg"):
+            assert (tmp_path / "killed" / name / file).read_bytes() == (tmp_path / "whole" / name / file).read_bytes()

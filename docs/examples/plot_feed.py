@@ -2,8 +2,8 @@
 A drifting feed
 ===============
 
-Thirty daily batches against one reference; from day 18 on one column drifts. The detector tests each batch once, the adjusted p-values
-say when to look.
+Thirty daily batches against one reference; from day 18 on one column drifts. The detector tests each batch once, the adjusted
+p-values say when to look.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,9 @@ rng = np.random.default_rng(3)
 
 
 def day(rows, drift=0.0):
-    return pd.DataFrame({"load": rng.gamma(4, 1, rows) + drift, "delay": rng.exponential(1, rows), "errors": rng.poisson(2, rows)})
+    return pd.DataFrame(
+        {"load": rng.gamma(4, 1, rows) + drift, "delay": rng.exponential(1, rows), "errors": rng.poisson(2, rows)}
+    )
 
 
 detector = DriftDetector("median", n_permutations=499, rng=0).fit(day(400))

@@ -2,8 +2,8 @@
 Signal and background of a Higgs search
 =======================================
 
-600 simulated collisions of each kind, 28 columns (Baldi, Sadowski and Whiteson 2014; UCI, CC BY 4.0). Which kernel does the full-sample
-test choose, and how far out is the statistic?
+600 simulated collisions of each kind, 28 columns (Baldi, Sadowski and Whiteson 2014; UCI, CC BY 4.0). Which kernel does the
+full-sample test choose, and how far out is the statistic?
 """
 
 from pathlib import Path

@@ -2,8 +2,8 @@
 A fault in a chemical plant
 ===========================
 
-Tennessee Eastman process, 400 rows of normal operation against 400 rows of fault 4, a step in the reactor's cooling water temperature
-(data of Russell, Chiang and Braatz; notice beside the data file). Which of 52 variables lead to the fault?
+Tennessee Eastman process, 400 rows of normal operation against 400 rows of fault 4, a step in the reactor's cooling water
+temperature (data of Russell, Chiang and Braatz; notice beside the data file). Which of 52 variables lead to the fault?
 """
 
 from pathlib import Path

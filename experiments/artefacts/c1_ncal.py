@@ -57,6 +57,7 @@ def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     anchor = list(counts).index(QUANTILE_FROM)
     ax.plot(counts, std[anchor] * (counts / QUANTILE_FROM) ** -0.5, ":", color="black", label="n_cal^-1/2")
     ax.set(xscale="log", yscale="log", xlabel="n_cal", xticks=COUNTS, xticklabels=COUNTS)
+    ax.minorticks_off()
     ax.legend(fontsize=7)
     return figure
 

@@ -69,6 +69,7 @@ def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """C1-hat against width."""
     figure = draw_spread(table, "width")
     figure.axes[0].set(xscale="log", xticks=WIDTHS, xticklabels=WIDTHS)
+    figure.axes[0].minorticks_off()
     return figure
 
 

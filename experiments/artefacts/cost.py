@@ -92,6 +92,7 @@ def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
                 label=f"{label(name)}, with selection",
             )
     ax.set(xscale="log", yscale="log", xlabel="B", xticks=GRIDS, xticklabels=GRIDS, ylabel="ms of processor time")
+    ax.minorticks_off()
     ax.set_title("cpmmd's own implementation of every method, one thread", fontsize=9)
     ax.legend(fontsize=6)
     return figure

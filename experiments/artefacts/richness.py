@@ -28,6 +28,7 @@ def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     figure, ax = axes()
     power_lines(ax, rows, "width")
     ax.set(xscale="log", xlabel="width", xticks=WIDTHS, xticklabels=WIDTHS)
+    ax.minorticks_off()
     return figure
 
 
