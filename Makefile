@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 JOBS   ?= 2
 
-.PHONY: demo test test-statistical lint bench experiments-quick experiments clean
+.PHONY: demo test test-statistical lint docs bench experiments-quick experiments clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,9 @@ lint: $(VENV)/.all
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.all           ## the site, every example run, warnings are errors; opens at docs/_build/html/index.html
+	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
 bench: $(VENV)/.all          ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks.core
 
@@ -49,4 +52,4 @@ experiments: $(VENV)/.all    ## the paper's repetitions; goes on where it stoppe
 	$(ONE_THREAD) $(BIN)/python -m experiments all --jobs $(JOBS)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache

@@ -20,7 +20,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
 ]
-exclude_patterns = ["_build", "examples/README.rst", "examples/*.py"]
+exclude_patterns = ["_build", "examples/README.rst", "examples/*.py", "generated/*.md"]
 html_theme = "furo"
 html_title = "cpmmd"
 html_static_path = ["_static"]
