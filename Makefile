@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 JOBS   ?= 2
 
-.PHONY: demo test test-statistical lint bench clean
+.PHONY: demo test test-statistical lint bench experiments-quick experiments clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,12 @@ lint: $(VENV)/.all
 
 bench: $(VENV)/.all          ## speed, as ratios measured side by side
 	$(BIN)/python -m benchmarks.core
+
+experiments-quick: $(VENV)/.all  ## one repetition of every cell of every table and figure of the paper
+	$(ONE_THREAD) $(BIN)/python -m experiments all --quick --jobs $(JOBS)
+
+experiments: $(VENV)/.all    ## the paper's repetitions; goes on where it stopped
+	$(ONE_THREAD) $(BIN)/python -m experiments all --jobs $(JOBS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -5,10 +5,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers import mixed_frame
 
 from cpmmd import DriftDetector
 from cpmmd.errors import InputError
+from helpers import mixed_frame
 
 DATA = np.random.default_rng(0)
 REFERENCE, SAME = DATA.normal(size=(120, 3)), DATA.normal(size=(50, 3))

@@ -128,7 +128,7 @@ def test_power_study_gives_rates_for_every_combination(tmp_path):
         n_permutations=99,
     )
     table = study.run(tmp_path / "raw.jsonl", n_jobs=2)
-    power = {(row["size"], row["method"]): row["reject"] for row in table.rows}
+    power = {(row["size"], row["method"]): row["power"] for row in table.rows}
     assert power[60, "median"] > power[20, "median"]
     assert power[60, "median"] >= power[60, "split"]
     assert table.to_markdown().count("\n") == 5

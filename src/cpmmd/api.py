@@ -156,7 +156,7 @@ def two_sample_test(
         n_jobs = validation.whole("n_jobs", n_jobs, at_least=1)
     with threads(n_jobs), reporting_to(progress):
         result = procedure.run(samples, options, generator)
-    repeat = {"alpha": alpha, "n_permutations": options.n_permutations, "scale": scale, "missing": missing}
+    repeat = {"alpha": options.alpha, "n_permutations": options.n_permutations, "scale": scale, "missing": missing}
     return replace(result, seed=seed, call=_call(method, seed, repeat))
 
 

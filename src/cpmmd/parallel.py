@@ -8,6 +8,7 @@ where it runs, and a piece that runs elsewhere starts nothing of its own.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -15,8 +16,6 @@ from contextvars import ContextVar, copy_context
 from functools import cache
 from typing import Any, TypeVar
 
-import joblib
-from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
@@ -82,6 +81,8 @@ def spread(work: Callable[..., R], items: Sequence[T], *shared: Any) -> Iterator
     if not elsewhere():
         yield from _on_threads(lambda item: work(item, *shared), items, _controller().limit(limits=1, user_api="blas"))
         return
+    import joblib
+
     run = joblib.Parallel(return_as="generator")
     yield from run(joblib.delayed(_run_alone)(work, item, *shared) for item in items)
 
@@ -94,14 +95,19 @@ def map_tasks(work: Callable[[T], R], items: Sequence[T], *, n_jobs: int | None 
     if (n_jobs in (None, 1) and not elsewhere()) or _alone.get():
         yield from map(work, items)
         return
+    import joblib
+
     run = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs")
     yield from run(joblib.delayed(_run_alone)(work, item) for item in items)
 
 
 def elsewhere() -> bool:
     """Whether a joblib back end was chosen that pieces of work should go to."""
-    if _alone.get():
+    # Importing joblib takes a tenth of a second, and who has not imported it has chosen nothing.
+    if _alone.get() or "joblib" not in sys.modules:
         return False
+    from joblib.parallel import get_active_backend
+
     backend, n_jobs = get_active_backend()
     return type(backend).__name__ != "LokyBackend" or n_jobs not in (None, 1)  # that pair is joblib's own default
 

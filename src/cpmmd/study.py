@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,12 +31,13 @@ Generate = Callable[[np.random.Generator, int], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Repetition:
-    """One finished repetition of one cell: what its task gave, or why it failed."""
+    """One finished repetition of one cell: what its task gave, or why it failed; and the processor time it took."""
 
     cell: Cell
     repetition: int
     values: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def key(self) -> str:
@@ -45,7 +47,7 @@ class Repetition:
     def line(self) -> dict[str, Any]:
         """Give it as a line of the journal."""
         told = {"values": self.values} if self.error is None else {"error": self.error}
-        return {"cell": self.cell, "repetition": self.repetition, **told}
+        return {"cell": self.cell, "repetition": self.repetition, **told, "seconds": round(self.seconds, 3)}
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,9 @@ class Study:
 
     def _table(self, done: list[Repetition]) -> StudyTable:
         """Put the repetitions that belong to this study in order; the last word on each counts."""
-        last = {one.key: one for one in done}
-        wanted = [_key(cell, repetition) for cell in self.cells for repetition in range(self.repetitions)]
-        found = [last[key] for key in wanted if key in last]
+        place = {_key(cell): position for position, cell in enumerate(self.cells)}
+        last = {one.key: one for one in done if one.repetition < self.repetitions and _key(one.cell) in place}
+        found = sorted(last.values(), key=lambda one: (place[_key(one.cell)], one.repetition))
         return StudyTable(
             self.name,
             tuple(self.cells),
@@ -170,6 +172,11 @@ class StudyTable:
     def where(self, **where: Any) -> list[Repetition]:
         """Give the repetitions whose cell has these parameters."""
         return [one for one in self.repetitions if all(one.cell.get(k) == v for k, v in where.items())]
+
+    @property
+    def seconds(self) -> float:
+        """Processor time of all finished repetitions."""
+        return sum(one.seconds for one in self.repetitions)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -219,7 +226,7 @@ def power_study(
     seed: int = 0,
     n_permutations: int | None = None,
 ) -> Study:
-    """Give the study of how often each method rejects on each generator at each size.
+    """Give the study of how often each method rejects (``power``) on each generator at each size.
 
     Parameters
     ----------
@@ -237,7 +244,7 @@ def power_study(
     >>> def shifted(rng, size):
     ...     return rng.normal(size=(size, 2)), rng.normal(1.5, 1, size=(size, 2))
     >>> study = power_study("demo", generators={"shift": shifted}, methods={"median": "median"}, sizes=[30], repetitions=5)
-    >>> study.run().rows[0]["reject"]
+    >>> study.run().rows[0]["power"]
     1.0
     """
     cells = [{"generator": g, "size": int(s), "method": m} for g in generators for s in sizes for m in methods]
@@ -258,7 +265,7 @@ def _test_once(
     x, y = generators[cell["generator"]](data_rng, cell["size"])
     method = methods[cell["method"]]
     result = two_sample_test(x, y, method=method, alpha=alpha, n_permutations=n_permutations, rng=test_rng)
-    return {"reject": int(result.reject), "pvalue": result.pvalue}
+    return {"power": int(result.reject), "pvalue": result.pvalue}
 
 
 def keyed_rng(*key: Any) -> np.random.Generator:
@@ -269,11 +276,13 @@ def keyed_rng(*key: Any) -> np.random.Generator:
 
 def _run_one(task: Task, seed: tuple[str, int], data_keys: tuple[str, ...] | None, item: tuple[Cell, int]) -> Repetition:
     cell, repetition = item
+    start = time.process_time()
     data_cell = cell if data_keys is None else {k: v for k, v in cell.items() if k in data_keys}
     data_rng, test_rng = keyed_rng(seed, "data", data_cell, repetition), keyed_rng(seed, "test", cell, repetition)
     try:
         with parallel.threads(1):  # the same arithmetic here as in a process of its own
-            return Repetition(cell, repetition, json_clean(dict(task(dict(cell), data_rng, test_rng))))
+            values = json_clean(dict(task(dict(cell), data_rng, test_rng)))
+        return Repetition(cell, repetition, values, seconds=time.process_time() - start)
     except Exception as error:  # one bad repetition must not cost the others
         return Repetition(cell, repetition, error=f"{type(error).__name__}: {error}")
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, listed
 from cpmmd.inputs.numbers import Matrix
-from cpmmd.inputs.samples import listed
 from cpmmd.inputs.tables import Objects, Table, as_days, as_frame, from_frame, read_table
 from cpmmd.samples import Array
 

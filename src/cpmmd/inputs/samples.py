@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd import validation
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, listed
 from cpmmd.inputs.numbers import Chosen, Numbers, Stacked
 from cpmmd.inputs.tables import Objects, Table, read_table
 from cpmmd.samples import Rows
 
 MISSING = ("error", "drop", "impute")
-LISTED = 8  # columns named in a message before "and so on"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +125,6 @@ def _name_difference(a: Table, b: Table) -> str:
     only_a, only_b = sorted(set(a.names) - set(b.names)), sorted(set(b.names) - set(a.names))
     parts = [f"only in {s}: {listed(names)}" for s, names in (("x", only_a), ("y", only_b)) if names]
     return f" ({'; '.join(parts)})" if parts else ""
-
-
-def listed(names: list[str]) -> str:
-    """Give some names for a message, long ones cut."""
-    shown = ", ".join(repr(n if len(n) <= 40 else n[:37] + "...") for n in names[:LISTED])
-    return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 
 def _check_rows(table: Table, name: str) -> None:

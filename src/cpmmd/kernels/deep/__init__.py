@@ -35,6 +35,9 @@ class Deep:
     init
         ``"torch"`` (uniform, variance 1/(3 fan_in)), ``"kaiming"`` (normal, variance 2/fan_in, zero biases: the paper's regime)
         or ``"xavier"``.
+    gain
+        Factor on the starting weights of every layer. Where features start far apart (kernel matrix close to the identity) only a
+        penalty moves them, so this number decides how the criteria compare.
     bias
         Whether layers have biases.
     surrogate_width
@@ -57,6 +60,7 @@ class Deep:
     out: int = 10
     activation: str = "leaky-relu"
     init: str = "torch"
+    gain: float = 1.0
     bias: bool = True
     surrogate_width: int | None = 200
     module: nn.Module | None = None
@@ -68,6 +72,7 @@ class Deep:
         if self.surrogate_width is not None:
             validation.whole("surrogate_width", self.surrogate_width, at_least=1)
         check_names(self.activation, self.init)
+        validation.positive("gain", self.gain)
         if self.module is not None and not isinstance(self.module, nn.Module):
             raise InputError(f"The 'module' parameter must be a torch.nn.Module. Got {type(self.module).__name__} instead.")
         if self.lipschitz is not None and not callable(self.lipschitz):
@@ -77,7 +82,7 @@ class Deep:
         """Give the architecture for inputs of ``width`` columns, rows of ``row_shape``."""
         if self.module is not None:
             return ModuleNetwork(copy.deepcopy(self.module), self.lipschitz, row_shape)
-        return Mlp((width, *[self.width] * self.depth, self.out), self.activation, self.init, self.bias)
+        return Mlp((width, *[self.width] * self.depth, self.out), self.activation, self.init, self.bias, self.gain)
 
     def input_map(self, train: TwoSample) -> tuple[Array, float]:
         """Give the centre and scale that inputs are mapped by, from the training half."""
@@ -227,4 +232,4 @@ class DeepKernel(GaussianBased):
         return f"Gaussian on {what} features, spectral product {self.spectral_product:.4g}"
 
 
-DESCRIBED = ("width", "depth", "out", "activation", "init", "bias", "surrogate_width")
+DESCRIBED = ("width", "depth", "out", "activation", "init", "gain", "bias", "surrogate_width")
