@@ -20,8 +20,12 @@ $(VENV)/.all: $(VENV)/.core
 	$(PIP) -e ".[all]"
 	@touch $@
 
-demo: $(VENV)/.core          ## a real two-sample test, printed for a person; needs no torch
-	@$(BIN)/python examples/demo.py
+$(VENV)/.demo: $(VENV)/.core
+	$(PIP) -e ".[cli,report]"
+	@touch $@
+
+demo: $(VENV)/.demo          ## a real two-sample test, printed for a person, and a report to open; needs no torch
+	@$(BIN)/cpmmd demo
 
 test: $(VENV)/.all           ## everything but the long statistical runs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) -m "not statistical" $(ARGS)

@@ -13,13 +13,13 @@ import jsonschema
 import numpy as np
 import polars as pl
 import pytest
-from helpers import shared_data
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from cpmmd import two_sample_test
 from cpmmd.cli.app import app
+from helpers import shared_data
 
 SCHEMA = json.loads(files("cpmmd").joinpath("schemas/result.schema.json").read_text())
 QUICK = ["--method", "median", "--permutations", "99", "--seed", "1"]
@@ -176,8 +176,12 @@ def test_errors_speak_of_files_and_options(pair, null_pair):
         ["nonsense"],
         ["test", "--nonsense"],
         ["test", "a", "b", "--seed", "x"],
-    ]
-    + [["test", "a", "b", "--split-by", "g"], ["fit", "a.csv"], ["check", "d"], ["power", "a"], ["demo", "a", "b"]],
+        ["test", "a", "b", "--split-by", "g"],
+        ["fit", "a.csv"],
+        ["check", "d"],
+        ["power", "a"],
+        ["demo", "a", "b"],
+    ],
 )
 def test_wrong_usage_is_exit_two_with_help(arguments):
     result = run(*arguments)
@@ -551,7 +555,7 @@ def test_a_reader_that_leaves_is_no_error(pair):
     assert found.stderr == ""
     assert found.stdout.count("\n") == 1
     closed = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m cpmmd test {pair[0]} {pair[1]} --seed 0 > >(exec 0<&-; true)"],
+        ["bash", "-c", f"{sys.executable} -m cpmmd test {pair[0]} {pair[1]} --method median --no-explain > >(exec 0<&-; true)"],
         capture_output=True,
         text=True,
         check=False,
@@ -593,7 +597,7 @@ def test_a_terminal_that_knows_only_ascii_gets_an_answer(tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     found = process("test", tmp_path / "a.csv", tmp_path / "b.csv", "--seed", 0, env=environment)
     assert found.returncode == 1, found.stderr
-    assert "gr\\xf6\\xdfe" in found.stdout
+    assert found.stdout.startswith("The samples differ")
 
 
 def test_the_schema_is_shipped():

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 MODULES = [m.name for m in pkgutil.walk_packages(cpmmd.__path__, "cpmmd.")]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/detector.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/howto/feed.md"])
 def test_python_blocks_run(page):
     namespace: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)

@@ -72,8 +72,8 @@ class Page(HTMLParser):
 
     @property
     def shape(self):
-        """Which tags with which attributes, in order; what the attributes and texts say does not matter."""
-        return [(tag, sorted(attributes)) for tag, attributes in self.tags]
+        """Which tags with which attributes, in order; neither what they say nor a class matters."""
+        return [(tag, sorted(set(attributes) - {"class"})) for tag, attributes in self.tags]
 
 
 @pytest.mark.parametrize(
@@ -208,13 +208,18 @@ def hostile():
 
 
 @pytest.fixture(scope="module")
+def hostile_page(hostile):
+    everything = "".join(HOSTILE_NAMES.values())
+    return hostile.report(title=everything, command=everything)
+
+
+@pytest.fixture(scope="module")
 def benign():
     return named([f"column_{i}" for i in range(len(HOSTILE_NAMES))])
 
 
-def test_hostile_names_leave_the_page_as_it_was(hostile, benign):
-    everything = "".join(HOSTILE_NAMES.values())
-    pages = [Page(r.report(title=t, command=t)) for r, t in ((hostile, everything), (benign, "plain"))]
+def test_hostile_names_leave_the_page_as_it_was(hostile_page, benign):
+    pages = [Page(hostile_page), Page(benign.report(title="plain", command="plain"))]
     outside = [Counter(str(shape) for shape in page.shape if shape[0] not in DRAWN) for page in pages]
     assert outside[0] == outside[1]
     # Within a picture the number of ticks depends on the width of the labels, the kinds of element do not.
@@ -254,11 +259,10 @@ def test_hostile_names_are_inert_in_json(hostile, tmp_path):
     assert not kinds & {"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"}
 
 
-def test_newlines_stay_visible_and_directions_are_isolated(hostile):
-    page = hostile.report()
-    assert "one␤two␤three" in page
-    assert not set("\u202e\u2066\x00\x1b") & set(page)
-    assert "<bdi>تجربة שלום</bdi>" in page
+def test_newlines_stay_visible_and_directions_are_isolated(hostile_page):
+    assert "one␤two␤three" in hostile_page
+    assert not set("\u202e\u2066\x00\x1b") & set(hostile_page)
+    assert "<bdi>تجربة שלום</bdi>" in hostile_page
 
 
 @pytest.mark.parametrize(
@@ -296,13 +300,13 @@ def test_a_report_is_below_a_megabyte_for_any_input(rows, columns, name):
     # The test itself on 200 000 rows would take minutes; what a report reads of it is the same.
     samples = cpmmd.inputs.read_samples(many, many + 1)
     big = replace(result, sizes=(rows, rows), tested_sizes=(rows, rows), evidence=replace(result.evidence, samples=samples))
-    explanation = big.explain(n_feature_permutations=2)
+    explanation = big.explain(max_rows=2000 if columns < 10 else 100, n_feature_permutations=2)
     said = content(big, explanation=explanation)
     for form in ("html", "markdown", "json"):
         assert len(render(said, result_drawings(big, explanation), form=form).encode()) < MEGABYTE
 
 
-@pytest.mark.parametrize("path", ["out.pdf", "out", "missing/folder/out.html"])
+@pytest.mark.parametrize("path", ["out.pdf", "out", "missing/folder/out.md"])
 def test_a_path_that_cannot_be_written_is_named(differing, tmp_path, path):
     with pytest.raises(InputError, match="out"):
         differing.report(tmp_path / path)

@@ -29,7 +29,8 @@ def read_arrow(source: Source, limit: MemoryLimit) -> FileSample:
     pl = polars()
     if source.head().startswith(ARROW_FILE):
         return _frame(source, limit, "an Arrow file", pl.scan_ipc, pl.read_ipc)
-    return _frame(source, limit, "an Arrow file", None, pl.read_ipc_stream)
+    with source.open() as stream:
+        return _frame(source, limit, "an Arrow file", None, lambda _: pl.read_ipc_stream(stream))
 
 
 def _frame(
@@ -37,7 +38,7 @@ def _frame(
 ) -> FileSample:
     with reading(source.label, kind):
         if scan is not None and source.path is not None:
-            lazy = scan(source.path)
+            lazy = scan(source.native)
             rows = lazy.select(polars().len()).collect().item()
             limit.check_numbers(rows * len(lazy.collect_schema()), source.label)
         else:
@@ -52,7 +53,7 @@ def read_npy(source: Source, limit: MemoryLimit) -> FileSample:
         if source.path is not None:
             array = np.load(source.path, mmap_mode="r", allow_pickle=False)
         else:
-            array = np.load(source.native, allow_pickle=False)
+            array = np.load(source.open(), allow_pickle=False)
     except (ValueError, EOFError, OSError, SyntaxError) as error:
         raise _not_numpy(source, error) from error
     return _array_sample(array, source.label, limit)
@@ -61,7 +62,7 @@ def read_npy(source: Source, limit: MemoryLimit) -> FileSample:
 def read_npz(source: Source, limit: MemoryLimit) -> FileSample:
     """Read one array of a numpy archive."""
     try:
-        with np.load(source.native, allow_pickle=False) as archive:
+        with source.open() as file, np.load(file, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{source.label} is not an .npz archive. If it is a single array, name it .npy.")
             name = _member(archive.files, source)

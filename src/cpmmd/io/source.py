@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,6 @@ class Source:
         return self.path.stat().st_size if self.path is not None else len(self.content or b"")
 
     @property
-    def native(self) -> Path | io.BytesIO:
-        """What readers of tables take: the path, so that they can map it, or the bytes."""
-        return self.path if self.path is not None else io.BytesIO(self.content or b"")
+    def native(self) -> str | io.BytesIO:
+        """What polars takes: the path, so that it can be mapped, escaped since polars sees patterns in it; or the bytes."""
+        return glob.escape(str(self.path)) if self.path is not None else io.BytesIO(self.content or b"")

@@ -9,7 +9,7 @@ from typing import Any
 from cpmmd.planning.law import Range
 from cpmmd.results import json_clean
 
-FAR = 50  # times the pilot: beyond that its noise speaks, not the samples
+FAR = 20  # times the pilot: a bound beyond that is what a pilot without any difference gives
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class KernelClass:
 
 
 def default_classes() -> tuple[KernelClass, ...]:
-    """Give the classes chosen in docs/full-sample.md."""
+    """Give the classes chosen in docs/theory/full-sample.md."""
     return (
         KernelClass(Bandwidth("gaussian")),
         KernelClass(Manhattan(), "standard"),

@@ -94,9 +94,11 @@ def _certificate(certificate: Certificate | None) -> Block | None:
     columns = [
         ("Reading", "text"),
         ("Constant", "number"),
-        ("Lower bound of squared MMD", "number"),
+        ("Lower bound", "number"),
         ("Needed for power", "number"),
         ("Power certified", "flag"),
     ]
     rows = [[name, r.constant, r.lower_bound, certificate.threshold, r.power_certified] for name, r in readings]
-    return blocks.table("certificate", f"Lower bounds that hold with probability {1 - certificate.delta:g}", columns, rows)
+    return blocks.table(
+        "certificate", f"Lower bounds of the squared MMD, stated with probability {1 - certificate.delta:g}", columns, rows
+    )

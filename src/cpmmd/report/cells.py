@@ -13,6 +13,7 @@ NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers
 RIGHT = (*NUMERIC, "measure")  # set flush right
 FOREIGN = ("text",)  # quoted from the data
 DIGITS = 4  # significant ones of a column's largest number
+SPREAD = 100  # positive numbers more different than this have a format each: the small ones would lose their digits
 
 
 def column_texts(values: Sequence[Any], kind: str) -> list[str]:
@@ -24,8 +25,10 @@ def column_texts(values: Sequence[Any], kind: str) -> list[str]:
     ['12.50', '-3.25', '–']
     """
     if kind == "number":
+        there = [float(v) for v in values if v]
+        together = min(there, default=1.0) < 0 or max(there, default=1.0) < SPREAD * min(there, default=1.0)
         form = number_format([v for v in values if v is not None])
-        return [NOTHING if v is None else format(float(v), form) for v in values]
+        return [NOTHING if v is None else format(float(v), form if together else number_format([v])) for v in values]
     if kind == "pvalue":
         smallest = min((v for v in values if v), default=1.0)
         decimals = max(3, math.ceil(1 - math.log10(smallest)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
@@ -92,17 +91,21 @@ def _features(features: Sequence[FeatureContribution]) -> Block:
 def _typical(feature: FeatureContribution) -> tuple[str, str]:
     """Say what is typical of a feature in x and in y: the mean, or the share of the level that changes most."""
     if not feature.levels:
-        return _mean(feature, feature.mean_x), _mean(feature, feature.mean_y)
+        return _means(feature)
     level, (x, y) = next(iter(feature.levels.items()))
     return f"{shown(level, 24)} {x:.0%}", f"{shown(level, 24)} {y:.0%}"
 
 
-def _mean(feature: FeatureContribution, mean: float | None) -> str:
-    if mean is None or not math.isfinite(mean):
-        return cells.NOTHING
-    if feature.kind == "date":
-        return date_text(mean)[:10]
-    return f"{mean:.0%}" if feature.kind == "boolean" else cells.number(mean)
+def _means(feature: FeatureContribution) -> tuple[str, str]:
+    means = [m for m in (feature.mean_x, feature.mean_y) if m is not None]
+    form = ".0%" if feature.kind == "boolean" else cells.number_format(means)
+
+    def text(mean: float | None) -> str:
+        if mean is None:
+            return cells.NOTHING
+        return date_text(mean)[:10] if feature.kind == "date" else format(mean, form)
+
+    return text(feature.mean_x), text(feature.mean_y)
 
 
 def _rows(explanation: Explanation) -> list[Block]:
@@ -115,13 +118,13 @@ def _rows(explanation: Explanation) -> list[Block]:
         kinds = [_kind([row.values.get(name) for row in evidence]) for name in chosen]
         labels = [f.label for f in explanation.features if f.name in chosen]
         columns = [("Row", "count"), ("Witness", "number"), *zip(labels, kinds, strict=True)]
-        left = len(explanation.features) - len(chosen)
-        note = f"Values of the {len(chosen)} leading features; {cells.count(left)} more are not shown." if left > 0 else ""
+        every = len(explanation.features)
+        note = f"The {len(chosen)} leading features of {cells.count(every)}." if every > len(chosen) else ""
         caption = f"Rows that speak most for {sample}"
         tables.append(blocks.table(f"rows-{sample}", caption, columns, rows, note=note))
     return tables
 
 
 def _kind(values: Sequence[Any]) -> str:
-    numeric = [isinstance(v, Real) and not isinstance(v, bool) for v in values if v is not None]
-    return "number" if numeric and all(numeric) else "text"
+    kinds = {"flag" if isinstance(v, bool) else "number" if isinstance(v, Real) else "text" for v in values if v is not None}
+    return kinds.pop() if len(kinds) == 1 else "text"

@@ -76,7 +76,8 @@ def series_content(
         "title": shown(title or "Batches against a reference", 160),
         "verdict": _verdict(records, alpha),
         "sections": [
-            blocks.section("batches", "Batches", [_figure(records), _table(records), _facts(records, alpha)]),
+            blocks.section("batches", "Batches", [_figure(records), _table(records)]),
+            blocks.section("assurance", "How they were judged", [_facts(records, alpha)]),
             repetition(command, "", __version__),
         ],
         "footer": footer(__version__),
@@ -96,9 +97,9 @@ def _verdict(records: Sequence[Record], alpha: float | None) -> Block:
     flagged = [record for record in records if record["reject"]]
     total, last = len(records), records[-1]
     some = f"{cells.count(len(flagged))} of {cells.count(total)} batches {'differs' if len(flagged) == 1 else 'differ'}"
-    sentences = [f"The latest, {shown(last['batch'])}, {'differs' if last['reject'] else 'does not differ'} (p = {_p(last)})."]
+    sentences = [f"The latest, {shown(last['batch'])}, {'differs' if last['reject'] else 'does not differ'} ({_p(last)})."]
     if flagged and not last["reject"]:
-        sentences.append(f"The last one that does is {shown(flagged[-1]['batch'])} (p = {_p(flagged[-1])}).")
+        sentences.append(f"The last one that does is {shown(flagged[-1]['batch'])} ({_p(flagged[-1])}).")
     lowest = min(records, key=lambda record: record["pvalue"])
     numbers = [
         ("Batches", cells.count(total), _period(records)),
@@ -118,7 +119,7 @@ def _verdict(records: Sequence[Record], alpha: float | None) -> Block:
 
 def _p(record: Record) -> str:
     adjusted = record.get("adjusted")
-    return cells.number(record["pvalue"]) if adjusted is None else f"{cells.number(adjusted)} adjusted"
+    return f"p = {cells.number(record['pvalue'])}" if adjusted is None else f"adjusted p = {cells.number(adjusted)}"
 
 
 def _period(records: Sequence[Record]) -> str:

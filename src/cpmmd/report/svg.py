@@ -15,6 +15,9 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"
 DRAWN = {"svg", "g", "path", "use", "defs", "clipPath", "pattern", "rect", "text", "tspan", "image"}
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # a name may hold them, an XML file may not
+COORDINATES = {"d", "x", "y", "points"}
+DECIMALS = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")  # a hundredth of a point is less than a screen shows
+OPACITY = re.compile(r"opacity: [\d.]+")
 REFERENCE = re.compile(r"url\(#([^)]*)\)")
 FONT = re.compile(r"(?:(?P<variant>(?:italic|bold|\d00)\s+)*)(?P<size>[\d.]+px)")
 
@@ -57,6 +60,8 @@ def inline_svg(figure: Any, *, name: str, title: str, description: str, sheet: S
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     root = ElementTree.fromstring(NOT_XML.sub("", buffer.getvalue()))
     _keep_drawing(root)
+    for ground in root.iterfind(f".//{NAMESPACE}pattern/{NAMESPACE}rect"):
+        ground.set("style", "fill-opacity: 0.35")  # matplotlib paints ground and hatching alike, and so hides the hatching
     for element in root.iter():
         _localise(element, name, sheet)
     for size in ("width", "height", "version"):
@@ -90,9 +95,16 @@ def _localise(element: ElementTree.Element, name: str, sheet: Stylesheet) -> Non
         element.set("href", link)
     if "id" in element.attrib:
         element.set("id", f"{name}-{element.attrib['id']}")
+    for attribute in COORDINATES & set(element.attrib):
+        rounded = DECIMALS.sub(lambda found: f"{float(found.group()):.2f}", element.attrib[attribute])
+        element.set(attribute, " ".join(rounded.split()))
     for attribute, value in element.attrib.items():
         element.set(attribute, REFERENCE.sub(lambda found: f"url(#{name}-{found.group(1)})", value))
-    chosen = sheet.class_of(element.attrib.pop("style", ""))
+    style = element.attrib.pop("style", "")
+    if "fill: url(" in style:
+        style = OPACITY.sub("opacity: 0.7", style)
+    paint = [f"{name}: {element.attrib.pop(name)}" for name in ("fill", "stroke") if name in element.attrib]
+    chosen = sheet.class_of("; ".join([*paint, style]))
     if chosen:
         element.set("class", chosen)
     for attribute in [a for a in element.attrib if a.lower().startswith("on")]:
