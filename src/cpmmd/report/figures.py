@@ -41,7 +41,6 @@ STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.formatter.limits": (-3, 5),
-    "axes.formatter.use_mathtext": True,
     **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
     **dict.fromkeys(("figure.facecolor", "axes.facecolor", "legend.facecolor"), PAPER),
 }
