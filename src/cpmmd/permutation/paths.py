@@ -21,6 +21,9 @@ from cpmmd.samples import Array
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
 GRID_RATIO = np.sqrt(2.0)
 FEWEST_NEIGHBOURS = 1.0  # effective ones, of a row on average
+# In larger pools bandwidths that a sample shows to be hopeless (a tenth of that) are not computed in the first place.
+TRIMMED_ROWS = 4096
+HOPELESS = 0.1 * FEWEST_NEIGHBOURS
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,8 @@ def geometry_paths(
         Some rows of the pool, chosen without looking at labels, for the median distance.
     """
     grids = [_median(family, sample) * grid for family, grid in zip(families, multiples, strict=True)]
+    if len(bins.order) > TRIMMED_ROWS:
+        grids = [_trimmed(family, grid, sample, len(bins.order)) for family, grid in zip(families, grids, strict=True)]
     tiler = path_tiler(families, grids, sample)
     copies = max(getattr(family, "degree", 1) for family in families)
     plan = plan_tiles(memory_limit, width=sample.shape[1], n_kernels=tiler.n_kernels, bins=bins.count, copies=copies)
@@ -86,6 +91,14 @@ def _path(family: ScaleFamily, sigmas: Array, sums: Array, bins: Bins, labels: A
     count = max(1, int(np.count_nonzero(neighbours >= FEWEST_NEIGHBOURS)))  # falls with the bandwidth
     values = np.array([binned_statistics(matrix, bins, labels) for matrix in sums[:count]])
     return Path(family, sigmas[:count], values)
+
+
+def _trimmed(family: ScaleFamily, sigmas: Array, sample: Array, rows: int) -> Array:
+    """Give the bandwidths that may have neighbours in a pool of so many rows, judged by a sample of it."""
+    exponents, base = family.exponents(sample), family.base_kernel
+    pairs = exponents[np.triu_indices(len(exponents), 1)]
+    kept = [sigma for sigma in sigmas if rows * float(base.of_exponent(pairs, sigma).mean()) >= HOPELESS]
+    return np.array(kept or sigmas[:1])
 
 
 def _median(family: ScaleFamily, sample: Array) -> float:

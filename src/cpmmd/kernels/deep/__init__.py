@@ -50,8 +50,8 @@ class Deep:
 
     Notes
     -----
-    The complexity is the product of the layers' spectral norms times ``|D|_F / N``. The MLP sees inputs centred and divided by one
-    number, the root mean square of the training half, so that units do not matter; a module sees them as they come.
+    The complexity is the product of the layers' spectral norms times ``|D|_F / N``. The MLP sees inputs centred and divided by
+    one number, the root mean square of the training half, so that units do not matter; a module sees them as they come.
     Convolutions are bounded by sqrt(ceil(k/s) per direction) times the norm of the weight reshaped to a matrix.
     """
 
