@@ -80,6 +80,21 @@ def kurtosis(rng: np.random.Generator, n: int, df: float, d: int = 10):
     return rng.normal(size=(n, d)), t * np.sqrt((df - 2) / df)
 
 
+def mixed_frame(rng: np.random.Generator, rows: int, *, colours=("red", "green", "blue")):
+    """Columns of every kind a detector knows."""
+    import polars as pl
+
+    return pl.DataFrame(
+        {
+            "size": rng.normal(size=rows),
+            "colour": rng.choice(colours, rows),
+            "count": rng.poisson(3, rows),
+            "on": rng.random(rows) < 0.5,
+            "day": np.datetime64("2025-01-01") + rng.integers(0, 30, rows),
+        }
+    )
+
+
 def null_gaussian(rng):
     return rng.normal(size=(24, 3)), rng.normal(size=(24, 3))
 

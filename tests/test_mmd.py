@@ -46,6 +46,16 @@ def test_u_centring_leaves_every_relabeling_unchanged(m, n, seed):
         assert mmd.quadratic_constant(m, n) * w @ centred @ w == pytest.approx(direct, abs=1e-12)
 
 
+@pytest.mark.parametrize("m", [2, 5, 9])
+def test_block_sums_agree_with_double_sums_for_any_diagonal(m):
+    rng = np.random.default_rng(m)
+    rows = rng.normal(size=(11, 3))
+    K = rows @ rows.T + 1  # no unit diagonal
+    labels = np.array([rng.permutation(11) < m for _ in range(4)])
+    wanted = [brute_force_mmd2(lambda a, b: a @ b + 1, rows[w], rows[~w]) for w in labels]
+    assert mmd.labelled_mmd2(K, labels) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+
+
 def test_u_centring_copies_unless_told():
     K, _ = random_kernel(np.random.default_rng(0), 6)
     before = K.copy()

@@ -15,6 +15,7 @@ from cpmmd.inputs import read_samples
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.parallel import threads
+from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.procedures.full_sample import FullSampleTest
 from cpmmd.procedures.median import MedianTest
@@ -101,6 +102,7 @@ def two_sample_test(
     n_permutations: int | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
     scale: str | None = None,
     missing: str = "error",
     progress: Progress | None = None,
@@ -121,7 +123,11 @@ def two_sample_test(
     rng
         Seed, Generator or None. The same seed gives the same answer, whatever the threads.
     n_jobs
-        Number of threads; None leaves the setting of the process.
+        Number of threads; None leaves the setting of the process. Inside ``joblib.parallel_config(backend="dask")`` or another
+        back end, large tests run there instead.
+    memory_limit
+        Bytes that kernel matrices, tiles and prepared rows may take, as a number or such as ``"2GB"``; None is 1 GiB. The samples
+        themselves are not counted: arrays, memory-mapped files and Arrow tables stay where they are.
     scale
         ``"standard"`` standardises columns first, by the rows that the method may look at; None is the method's own.
     missing
@@ -143,20 +149,15 @@ def two_sample_test(
     >>> result.reject, result.pvalue
     (True, 0.001)
     """
-    alpha = validation.open_unit("alpha", alpha)
-    name, procedure = resolve_method(method)
-    if scale is not None:
-        procedure = _with_scale(procedure, scale)
-    count = procedure.default_permutations if n_permutations is None else n_permutations
-    options = RunOptions(alpha, validation.permutation_count(count, alpha), name)
+    procedure, options = plan_test(method, alpha=alpha, n_permutations=n_permutations, scale=scale, memory_limit=memory_limit)
     seed, generator = validation.generator(rng)
     samples = read_samples(x, y, missing=missing)
     if n_jobs is not None:
         n_jobs = validation.whole("n_jobs", n_jobs, at_least=1)
     with threads(n_jobs), reporting_to(progress):
         result = procedure.run(samples, options, generator)
-    repeat = {"alpha": alpha, "n_permutations": options.n_permutations, "scale": scale, "missing": missing}
-    return replace(result, seed=seed, call=_call(name if isinstance(method, str) else method, seed, repeat))
+    repeat = {"alpha": options.alpha, "n_permutations": options.n_permutations, "scale": scale, "missing": missing}
+    return replace(result, seed=seed, call=_call(method, seed, repeat))
 
 
 def _call(method: str | Procedure, seed: int | None, options: dict[str, Any]) -> str:
@@ -164,6 +165,24 @@ def _call(method: str | Procedure, seed: int | None, options: dict[str, Any]) ->
     given = [f"{key}={value!r}" for key, value in options.items() if value not in (None, "error")]
     source = "rng" if seed is None else seed  # a Generator cannot be typed again
     return f"two_sample_test(x, y, {', '.join([f'method={method!r}', *given, f'rng={source}'])})"
+
+
+def plan_test(
+    method: str | Procedure,
+    *,
+    alpha: float,
+    n_permutations: int | None,
+    scale: str | None,
+    memory_limit: int | str | None = None,
+) -> tuple[Procedure, RunOptions]:
+    """Give the procedure and the options that a call asks for, checked."""
+    alpha = validation.open_unit("alpha", alpha)
+    name, procedure = resolve_method(method)
+    if scale is not None:
+        procedure = _with_scale(procedure, scale)
+    count = procedure.default_permutations if n_permutations is None else n_permutations
+    limit = DEFAULT_LIMIT if memory_limit is None else validation.byte_count("memory_limit", memory_limit)
+    return procedure, RunOptions(alpha, validation.permutation_count(count, alpha), name, limit)
 
 
 def _with_scale(procedure: Procedure, scale: str) -> Procedure:

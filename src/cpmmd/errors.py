@@ -38,6 +38,13 @@ def unknown_name(what: str, got: object, known: Iterable[str]) -> UnknownNameErr
     return UnknownNameError(f"Unknown {what} {got!r}.{hint} Known: {', '.join(names)}.")
 
 
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """Name a few things in a message: quoted, long ones cut, and how many more there are."""
+    every = list(names)
+    shown = ", ".join(repr(name if len(name) <= 40 else name[:37] + "...") for name in every[:most])
+    return shown + (f" and {len(every) - most} more" if len(every) > most else "")
+
+
 def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
     """Error for an absent optional package, with the command that installs it."""
     return MissingExtraError(

@@ -1,20 +1,27 @@
-"""Threads: the one place that says how many, and starts them."""
+"""Where work runs: threads here, processes here, or whatever back end ``joblib.parallel_config`` names (Dask, Ray, ...).
+
+Three ways in, one seam. :func:`map_threads` is for steps that share memory. :func:`spread` is for pieces of one test: threads
+here, unless a joblib back end is chosen. :func:`map_tasks` is for whole tests: processes. What a piece computes never depends on
+where it runs, and a piece that runs elsewhere starts nothing of its own.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 R = TypeVar("R")
 _threads: ContextVar[int | None] = ContextVar("cpmmd_threads", default=None)
+_alone: ContextVar[bool] = ContextVar("cpmmd_alone", default=False)  # inside a piece that runs elsewhere
 
 
 @cache
@@ -28,7 +35,12 @@ def thread_count() -> int:
     if chosen is not None:
         return chosen
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else len(os.sched_getaffinity(0))
+    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else available_cores()
+
+
+def available_cores() -> int:
+    """Give the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -47,8 +59,77 @@ def threads(count: int | None) -> Iterator[None]:
 
 def map_threads(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """Give ``work`` of every item in order, on several threads where allowed."""
+    return list(_on_threads(work, items, nullcontext()))
+
+
+def spread(work: Callable[..., R], items: Sequence[T], *shared: Any) -> Iterator[R]:
+    """Yield ``work(item, *shared)`` in the order of the items, as results come.
+
+    Parameters
+    ----------
+    work
+        A function at module level; it may run in another process.
+    items
+        Small descriptions of the pieces.
+    shared
+        Large arguments, the same for every piece: sent once to each machine of a cluster.
+
+    Notes
+    -----
+    On threads here each piece has one BLAS thread: the pieces themselves keep the cores busy.
+    """
+    if not elsewhere():
+        yield from _on_threads(lambda item: work(item, *shared), items, _controller().limit(limits=1, user_api="blas"))
+        return
+    import joblib
+
+    run = joblib.Parallel(return_as="generator")
+    yield from run(joblib.delayed(_run_alone)(work, item, *shared) for item in items)
+
+
+def map_tasks(work: Callable[[T], R], items: Sequence[T], *, n_jobs: int | None = None) -> Iterator[R]:
+    """Yield ``work(item)`` as results come, in any order, each in a process of its own with one thread.
+
+    ``n_jobs`` processes here; None follows ``joblib.parallel_config``, and without one runs the tasks here, one after the other.
+    """
+    if (n_jobs in (None, 1) and not elsewhere()) or _alone.get():
+        yield from map(work, items)
+        return
+    import joblib
+
+    run = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="4*n_jobs")
+    yield from run(joblib.delayed(_run_alone)(work, item) for item in items)
+
+
+def elsewhere() -> bool:
+    """Whether a joblib back end was chosen that pieces of work should go to."""
+    # Importing joblib takes a tenth of a second, and who has not imported it has chosen nothing.
+    if _alone.get() or "joblib" not in sys.modules:
+        return False
+    from joblib.parallel import get_active_backend
+
+    backend, n_jobs = get_active_backend()
+    return type(backend).__name__ != "LokyBackend" or n_jobs not in (None, 1)  # that pair is joblib's own default
+
+
+def _run_alone(work: Callable[..., R], *arguments: Any) -> R:
+    token = _alone.set(True)
+    try:
+        with threads(1):
+            return work(*arguments)
+    finally:
+        _alone.reset(token)
+
+
+def _on_threads(work: Callable[[T], R], items: Sequence[T], around: AbstractContextManager[Any]) -> Iterator[R]:
     workers = min(thread_count(), len(items))
     if workers <= 1:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(workers) as pool:
-        return [future.result() for future in [pool.submit(copy_context().run, work, item) for item in items]]
+        yield from map(work, items)
+        return
+    with around, ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(copy_context().run, work, item) for item in items]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -268,7 +268,7 @@ class TestResult:
         """Number of relabelings in the null distribution."""
         return len(self.null_distribution)
 
-    def explain(self, *, max_rows: int = 2000, n_feature_permutations: int = 10, top: int = 5, rng: Any = 0) -> Explanation:
+    def explain(self, *, max_rows: int = 2000, n_feature_permutations: int = 5, top: int = 5, rng: Any = 0) -> Explanation:
         """Say where the samples differ: rows, columns, an effect size; see :func:`cpmmd.explain.explain`."""
         from cpmmd.explain import explain
 

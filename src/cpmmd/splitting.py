@@ -20,9 +20,15 @@ class Split:
     m_test: int
 
 
-def stratified_split(m: int, n: int, train_fraction: float, rng: np.random.Generator) -> Split:
-    """Split each sample at random; both parts keep at least 2 rows of either sample."""
+def stratified_split(m: int, n: int, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> Split:
+    """Split each sample at random; both parts keep at least 2 rows of either sample.
+
+    At most ``at_most`` rows are training rows, shared out as the fraction would have it.
+    """
     m_train, n_train = _train_size("x", m, train_fraction), _train_size("y", n, train_fraction)
+    if at_most is not None and m_train + n_train > at_most:
+        share = at_most / (m_train + n_train)
+        m_train, n_train = max(2, int(m_train * share)), max(2, int(n_train * share))
     x, y = rng.permutation(m), m + rng.permutation(n)
     return Split(
         train=np.concatenate([x[:m_train], y[:n_train]]),
@@ -41,3 +47,15 @@ def _train_size(name: str, rows: int, train_fraction: float) -> int:
             "train_fraction, or use a method that does not split, such as method='median'."
         )
     return size
+
+
+def set_aside(rows: int, fraction: float, rng: np.random.Generator, *, at_most: int) -> tuple[Rows, Rows]:
+    """Split the row numbers of one sample at random: those set aside, and the others, both shuffled."""
+    size = min(round(rows * fraction), at_most)
+    if size < 2 or rows - size < 2:
+        raise InputError(
+            f"The reference must leave at least 2 rows to train on and 2 to test with. It has {rows}, which "
+            f"train_fraction={fraction:g} splits into {size} and {rows - size}; give more rows or change train_fraction."
+        )
+    order = rng.permutation(rows)
+    return order[:size], order[size:]

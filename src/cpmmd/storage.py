@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
-
+from cpmmd import validation
 from cpmmd.errors import InputError, missing_extra
+from cpmmd.files import Tensors, read_file, write_file
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import SelectedKernel
 from cpmmd.kernels.manhattan import Manhattan
 from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.kernels.radial import RadialKernel, profile
 from cpmmd.kernels.scaled import ScaledKernel
 
-FORMAT = "cpmmd-kernel-1"
-FAMILIES = {"Bandwidth": Bandwidth, "Manhattan": Manhattan, "Polynomial": Polynomial}
+FAMILIES: dict[str, Any] = {"Bandwidth": Bandwidth, "Manhattan": Manhattan, "Polynomial": Polynomial}
 
 
 def save_kernel(kernel: SelectedKernel, path: str | Path) -> None:
@@ -33,35 +30,31 @@ def save_kernel(kernel: SelectedKernel, path: str | Path) -> None:
     >>> load_kernel(file).sigma
     2.0
     """
-    tensors = kernel.tensors() if hasattr(kernel, "tensors") else {}
-    header = {"format": FORMAT, "kernel": json.dumps(kernel.to_dict())}
-    save_file({name: np.ascontiguousarray(value) for name, value in tensors.items()}, str(path), metadata=header)
+    write_file(path, kernel_tensors(kernel), kernel.to_dict(), kind="kernel")
 
 
 def load_kernel(path: str | Path, *, module: Any = None) -> Any:
     """Read a kernel that :func:`save_kernel` wrote; one trained on a module of your own needs that module."""
-    try:
-        with safe_open(str(path), framework="numpy") as file:
-            header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-        if header.get("format") != FORMAT:
-            raise InputError(f"{path} is not a cpmmd kernel file: its format is {header.get('format')!r}, not {FORMAT!r}.")
-        return _restore(json.loads(header["kernel"]), tensors, module)
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {path}. Check the path.") from error
-    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path} cannot be read as a cpmmd kernel file ({error}). Save it again.") from error
+    return read_file(path, lambda description, tensors: restore_kernel(description, tensors, module=module), kind="kernel")
 
 
-def _restore(description: dict[str, Any], tensors: dict[str, Any], module: Any) -> Any:
+def kernel_tensors(kernel: SelectedKernel) -> Tensors:
+    """Give the arrays that make a kernel beside its description: none but for trained ones."""
+    return dict(kernel.tensors()) if hasattr(kernel, "tensors") else {}
+
+
+def restore_kernel(description: dict[str, Any], tensors: Tensors, *, module: Any = None) -> Any:
+    """Give the kernel that ``to_dict`` and :func:`kernel_tensors` described."""
     kind = description["type"]
     if kind == "scaled":
-        family = {"Bandwidth": Bandwidth, "Manhattan": Manhattan, "Polynomial": Polynomial}[description["family"]](
-            **description["options"]
-        )
-        return ScaledKernel(family, description["sigma"], description["lift_lipschitz"])
+        family = FAMILIES[description["family"]](**description["options"])
+        numbers = (validation.positive(name, description[name]) for name in ("sigma", "lift_lipschitz"))
+        return ScaledKernel(family, *numbers)
+    if kind == "radial":
+        profile(description["name"])
+        return RadialKernel(description["name"], validation.positive("bandwidth", description["bandwidth"]))
+    if kind not in ("deep", "mixture"):
+        raise InputError(f"A kernel of type {kind!r} is not known to this cpmmd. Update it.")
     try:
         if kind == "deep":
             from cpmmd.kernels.deep import DeepKernel

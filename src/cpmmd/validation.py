@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,33 @@ def permutation_count(n_permutations: object, alpha: float) -> int:
             f"never reject. Use n_permutations={needed} or more (999 is the default)."
         )
     return count
+
+
+UNITS = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
+
+
+def byte_count(name: str, value: object) -> int:
+    """Give a number of bytes from a number or from text such as "2GB"."""
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value)
+        if found and found[2].lower() in UNITS and float(found[1]) > 0:
+            return int(float(found[1]) * UNITS[found[2].lower()])
+    elif isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) > 0:
+        return int(value)
+    raise InputError(
+        f"The '{name}' parameter must be a number of bytes above 0, or text such as '500MB' or '2GB'. Got {value!r}."
+    )
 
 
 def generator(rng: Any) -> tuple[int | None, np.random.Generator]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cpmmd import validation
-from cpmmd.explain.contributions import permutation_drops
+from cpmmd.explain.contributions import affordable_rows, permutation_drops
 from cpmmd.explain.differences import describe
 from cpmmd.explain.features import Feature, features_of, row_values
 from cpmmd.explain.material import Material, gather
@@ -21,14 +20,13 @@ from cpmmd.samples import Array, Labels, Rows
 
 __all__ = ["Effect", "Explanation", "FeatureContribution", "RowEvidence", "explain"]
 
-BUDGET = 4e8  # kernel values spent on contributions: seconds
 FEWEST_ROWS = 200  # with fewer, a contribution is mostly noise
-MOST_FEATURES = 2000  # with FEWEST_ROWS and 10 permutations, twice the budget
+MOST_FEATURES = 2000  # with FEWEST_ROWS and 5 permutations, the budget
 VALUES_SHOWN = 50  # columns of a row that is shown
 
 
 def explain(
-    result: TestResult, *, max_rows: int = 2000, n_feature_permutations: int = 10, top: int = 5, rng: Any = 0
+    result: TestResult, *, max_rows: int = 2000, n_feature_permutations: int = 5, top: int = 5, rng: Any = 0
 ) -> Explanation:
     """Say where the samples behind a result differ; the same as ``result.explain()``.
 
@@ -53,8 +51,9 @@ def explain(
     Notes
     -----
     The witness and the effect take one kernel matrix, rows^2. Contributions take features x permutations x rows^2 kernel values;
-    their rows are cut (to no fewer than 200) so that this stays within 4e8, some seconds. Of more than 2000 features the 2000
-    that differ most in mean or variance are looked at. Images are looked at in patches, at most 8 x 8.
+    their rows are cut (to no fewer than 200) so that this stays within 4e8, a quarter of it for kernels that mix the columns
+    (lifts, networks): some seconds. Of more than 2000 features the 2000 that differ most in mean or variance are looked at.
+    Images are looked at in patches, at most 8 x 8.
 
     Examples
     --------
@@ -122,8 +121,8 @@ def _contributions(
     """Give the features, largest contribution first, what is known of each, and what was left out."""
     every = features_of(material.samples, material.preparation)
     looked_at = _screened(material, [feature for feature in every if feature.encoded])
-    affordable = math.isqrt(int(BUDGET / (len(looked_at) * permutations)))
     row_stream, permutation_stream = rng.spawn(2)
+    affordable = affordable_rows(material.kernel, len(looked_at), permutations, material.matrix.shape[1])
     some = material.some(max(FEWEST_ROWS, affordable), row_stream)
     orders = [permutation_stream.permutation(len(some.rows)) for _ in range(permutations)]
     drops = permutation_drops(some.matrix, some.labels, some.kernel, [f.encoded for f in looked_at], orders)

@@ -16,6 +16,7 @@ from cpmmd.samples import Array, Labels, Rows
 
 Group = tuple[int, ...]  # matrix columns that are permuted together
 Orders = Sequence[Rows]  # permutations of the rows
+BUDGET = 4e8  # kernel values: seconds
 TILE_ROWS = 64  # a tile of 64 rows by some 1000 columns stays in a core's cache
 
 
@@ -68,6 +69,16 @@ class Drops:
     lost: Array
     shares: Array
     standard_errors: Array
+
+
+def affordable_rows(kernel: SelectedKernel, features: int, permutations: int, width: int) -> int:
+    """Give the number of rows whose contributions stay within the budget.
+
+    Measured in values of an additive kernel: one of another kernel costs up to 4, the distance in one column a tenth.
+    """
+    if additive_form(kernel) is None:
+        return math.isqrt(int(BUDGET / (4 * features * permutations)))
+    return math.isqrt(int(BUDGET / (features * permutations + width * math.log2(features + 1) / 10)))
 
 
 def permutation_drops(rows: Array, labels: Labels, kernel: SelectedKernel, groups: Sequence[Group], orders: Orders) -> Drops:

@@ -19,6 +19,7 @@ from cpmmd.samples import Array, Rows
 
 MAX_LEVELS = 50  # of a category; the rarer ones share one level
 ONE_HOT = np.sqrt(0.5)  # two different categories are then at distance 1
+WHOLE_VALUES = 2**24  # numbers that are looked at as one matrix: 128 MB
 MISSING = "(missing)"
 OTHER = "(other)"
 
@@ -52,21 +53,19 @@ class Preparation:
     def fit(cls, samples: Samples, rows: Rows | None = None, *, scale: str | None = None) -> Preparation:
         """Fit on some rows of the pool (all of them when None)."""
         validation.scale(scale)
-        numbers = samples.numbers if rows is None else samples.numbers[rows]
-        absent = np.isnan(numbers)
-        fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(numbers.T, absent.T, strict=True)])
+        moments = _Moments.of(samples, rows)
         is_date = np.array([name in samples.dates for name in samples.number_names], dtype=bool)
-        origin, spread = np.where(is_date, fill, 0.0), np.ones(len(fill))
+        origin, spread = np.where(is_date, moments.fill, 0.0), np.ones(len(moments.fill))
         if scale == "standard":
-            filled = np.where(absent, fill, numbers)
-            origin, spread = filled.mean(axis=0), filled.std(axis=0)
-        levels = {c: _levels(v if rows is None else v[rows]) for c, v in samples.categories.items()}
+            origin, spread = moments.mean, moments.spread
+        keep_other = samples.open_ended
+        levels = {c: _levels(v if rows is None else v[rows], keep_other) for c, v in samples.categories.items()}
         return cls(
             number_names=samples.number_names,
-            fill=fill,
+            fill=moments.fill,
             origin=origin,
             scale=np.where(spread > 0, spread, 1.0),
-            indicators=tuple(np.flatnonzero(absent.any(axis=0)).tolist()),
+            indicators=moments.absent,
             levels=levels,
         )
 
@@ -88,7 +87,7 @@ class Preparation:
 
     def transform(self, samples: Samples, rows: Rows | None = None) -> Array:
         """Give the matrix of some rows of the pool (all of them when None)."""
-        numbers = samples.numbers if rows is None else samples.numbers[rows]
+        numbers = np.asarray(samples.numbers) if rows is None else samples.numbers[rows]
         absent = np.isnan(numbers)
         filled = np.where(absent, self.fill, numbers) if absent.any() else numbers
         with np.errstate(over="ignore", invalid="ignore"):
@@ -102,10 +101,39 @@ class Preparation:
         return matrix
 
 
-def _levels(values: Objects) -> tuple[str, ...]:
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Median, mean and standard deviation of each number column, and the columns with missing values."""
+
+    fill: Array
+    mean: Array
+    spread: Array
+    absent: tuple[int, ...]
+
+    @classmethod
+    def of(cls, samples: Samples, rows: Rows | None) -> _Moments:
+        """Take them over some rows of the pool, whole where that is small, else in passes over blocks."""
+        numbers = samples.numbers
+        count, width = (len(numbers) if rows is None else len(rows)), numbers.shape[1]
+        if count * width > WHOLE_VALUES:
+            mean = sum((block.sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
+            if not np.isnan(mean).any():  # nothing is missing, so the fill only says where dates begin
+                squares = sum((np.square(block - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
+                return cls(mean, mean, np.sqrt(squares / count), ())
+        return cls._whole(np.asarray(numbers) if rows is None else numbers[rows])
+
+    @classmethod
+    def _whole(cls, numbers: Array) -> _Moments:
+        absent = np.isnan(numbers)
+        fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(numbers.T, absent.T, strict=True)])
+        filled = np.where(absent, fill, numbers)
+        return cls(fill, filled.mean(axis=0), filled.std(axis=0), tuple(np.flatnonzero(absent.any(axis=0)).tolist()))
+
+
+def _levels(values: Objects, keep_other: bool) -> tuple[str, ...]:
     counts = Counter(MISSING if v is None else v for v in values)
-    if len(counts) <= MAX_LEVELS:
-        return tuple(sorted(counts))
+    if len(counts) + keep_other <= MAX_LEVELS:
+        return (*sorted(counts), *((OTHER,) if keep_other and OTHER not in counts else ()))
     # Frequent first, ties by name: a symmetric function of the rows.
     ranked = sorted(counts, key=lambda level: (-counts[level], level))
     return (*sorted(ranked[: MAX_LEVELS - 1]), OTHER)

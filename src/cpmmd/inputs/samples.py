@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cpmmd import validation
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, listed
+from cpmmd.inputs.numbers import Chosen, Numbers, Stacked
 from cpmmd.inputs.tables import Objects, Table, read_table
-from cpmmd.samples import Array, Rows
+from cpmmd.samples import Rows
 
 MISSING = ("error", "drop", "impute")
-LISTED = 8  # columns named in a message before "and so on"
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +23,11 @@ class Samples:
     """The pool of both samples before any encoding is fitted: rows of X first.
 
     ``kinds`` names the integer and boolean columns; ``kept`` are the rows' numbers in their own sample as it came, None when
-    no row was left out.
+    no row was left out. ``open_ended`` says that other rows will be encoded later: categories then keep a level for what they
+    may bring.
     """
 
-    numbers: Array
+    numbers: Numbers
     number_names: tuple[str, ...]
     dates: frozenset[str]
     categories: Mapping[str, Objects]
@@ -35,6 +37,7 @@ class Samples:
     notes: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     kept: Rows | None = None
+    open_ended: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -46,26 +49,37 @@ def read_samples(x: Any, y: Any, *, missing: str = "error") -> Samples:
     """Read both samples, match their columns, and deal with missing values."""
     validation.one_of("missing", missing, MISSING)
     a, b = read_table(x, "x"), read_table(y, "y")
-    b = _matched(a, b)
-    for table, name in ((a, "x"), (b, "y")):
+    (a, b), notes = checked_tables({"x": a, "y": _matched(a, b)}, missing=missing)
+    return pooled(a, b, notes)
+
+
+def checked_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Table], tuple[str, ...]]:
+    """Give tables with enough rows, finite values and missing ones dealt with, and notes; keys are what messages call them."""
+    for name, table in tables.items():
         _check_rows(table, name)
-        _check_finite(table, name)
+    gaps = {name: _scan(table, name) for name, table in tables.items()}
     notes: list[str] = []
     if missing == "error":
-        _check_present(a, b)
+        _check_present(gaps)
     elif missing == "drop":
-        a, b = _without_missing(a, "x", notes), _without_missing(b, "y", notes)
+        return [_without_missing(table, name, gaps[name], notes) for name, table in tables.items()], tuple(notes)
+    return list(tables.values()), ()
+
+
+def pooled(a: Table, b: Table, notes: tuple[str, ...] = (), *, open_ended: bool = False) -> Samples:
+    """Give the pool of two tables with the same columns in the same order."""
     return Samples(
-        numbers=np.vstack([a.numbers, b.numbers]),
+        numbers=Stacked(a.numbers, b.numbers),
         number_names=a.number_names,
         dates=a.dates,
         categories={c: np.concatenate([a.categories[c], b.categories[c]]) for c in a.categories},
         m=a.rows,
         n=b.rows,
         row_shape=a.row_shape,
-        notes=tuple(notes),
+        notes=notes,
         kinds=dict(a.kinds.items() & b.kinds.items()),
         kept=_kept(a, b),
+        open_ended=open_ended,
     )
 
 
@@ -73,6 +87,11 @@ def _kept(a: Table, b: Table) -> Rows | None:
     if a.kept is None and b.kept is None:
         return None
     return np.concatenate([np.arange(t.rows) if t.kept is None else t.kept for t in (a, b)])
+
+
+def alone(table: Table) -> Samples:
+    """Give one table as a pool without a second sample yet, to fit an encoding on or to encode."""
+    return pooled(table, table.take(np.arange(0)), open_ended=True)
 
 
 def _matched(a: Table, b: Table) -> Table:
@@ -93,24 +112,19 @@ def _matched(a: Table, b: Table) -> Table:
     clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
     if clash:
         raise InputError(
-            f"A column must be of one kind in both samples. {_listed(clash)} are numbers, dates or text in one and "
+            f"A column must be of one kind in both samples. {listed(clash)} are numbers, dates or text in one and "
             "something else in the other; convert them."
         )
     order = [b.number_names.index(name) for name in a.number_names]
-    return replace(b, numbers=b.numbers[:, order], number_names=a.number_names)
+    return replace(b, numbers=Chosen(b.numbers, columns=np.array(order, dtype=int)), number_names=a.number_names)
 
 
 def _name_difference(a: Table, b: Table) -> str:
     if not (a.named and b.named):
         return ""
     only_a, only_b = sorted(set(a.names) - set(b.names)), sorted(set(b.names) - set(a.names))
-    parts = [f"only in {s}: {_listed(names)}" for s, names in (("x", only_a), ("y", only_b)) if names]
+    parts = [f"only in {s}: {listed(names)}" for s, names in (("x", only_a), ("y", only_b)) if names]
     return f" ({'; '.join(parts)})" if parts else ""
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(repr(n if len(n) <= 40 else n[:37] + "...") for n in names[:LISTED])
-    return shown + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
 
 
 def _check_rows(table: Table, name: str) -> None:
@@ -118,47 +132,64 @@ def _check_rows(table: Table, name: str) -> None:
         raise InputError(f"Each sample must have at least 2 rows. Sample {name} has {table.rows}.")
 
 
-def _check_finite(table: Table, name: str) -> None:
-    infinite = np.isinf(table.numbers)
+@dataclass(frozen=True, eq=False)
+class _Gaps:
+    """Where a sample has missing values: their number and first row by column, and which rows have any."""
+
+    counts: Mapping[str, int]
+    first: Mapping[str, int]
+    rows: npt.NDArray[np.bool_]
+
+
+def _scan(table: Table, name: str) -> _Gaps:
+    """Look at every value once, a block at a time: infinite ones are refused, missing ones counted."""
+    width = len(table.number_names)
+    infinite, absent, first = np.zeros(width, int), np.zeros(width, int), np.full(width, -1)
+    gaps, start = np.zeros(table.rows, dtype=bool), 0
+    for block in table.numbers.blocks():
+        finite = np.isfinite(block)
+        if not finite.all():
+            missing = np.isnan(block)
+            infinite += (~finite & ~missing).sum(axis=0)
+            absent += missing.sum(axis=0)
+            first = np.where((first < 0) & missing.any(axis=0), start + missing.argmax(axis=0), first)
+            gaps[start : start + len(block)] = missing.any(axis=1)
+        start += len(block)
     if infinite.any():
-        counts = infinite.sum(axis=0)
-        where = [f"{table.number_names[j]}: {counts[j]}" for j in np.flatnonzero(counts)]
+        where = [f"{table.number_names[j]}: {infinite[j]}" for j in np.flatnonzero(infinite)]
         raise InputError(
-            f"Values must be finite. Sample {name} has infinite ones in columns {_listed(where)}; replace or remove them."
+            f"Values must be finite. Sample {name} has infinite ones in columns {listed(where)}; replace or remove them."
         )
-
-
-def _missing_counts(table: Table) -> dict[str, int]:
-    counts = dict(zip(table.number_names, np.isnan(table.numbers).sum(axis=0).tolist(), strict=True))
-    counts |= {c: sum(v is None for v in values) for c, values in table.categories.items()}
-    return {c: k for c, k in counts.items() if k}
-
-
-def _check_present(a: Table, b: Table) -> None:
-    found = [f"{c}: {k} in {s}" for table, s in ((a, "x"), (b, "y")) for c, k in _missing_counts(table).items()]
-    if found:
-        raise InputError(
-            f"Values must not be missing. Found {_listed(found)}. Pass missing='drop' to leave those rows out, or "
-            "missing='impute' to fill them in and test missingness too."
-        )
-
-
-def _without_missing(table: Table, name: str, notes: list[str]) -> Table:
-    keep = ~np.isnan(table.numbers).any(axis=1)
-    for values in table.categories.values():
-        keep &= np.array([v is not None for v in values], dtype=bool)
-    dropped = int(np.count_nonzero(~keep))
-    if dropped == 0:
-        return table
-    notes.append(f"{dropped} of {table.rows} rows of {name} dropped for missing values")
-    kept = replace(
-        table,
-        numbers=table.numbers[keep],
-        categories={c: v[keep] for c, v in table.categories.items()},
-        kept=np.flatnonzero(keep),
+    numbers = [table.number_names[j] for j in np.flatnonzero(absent)]
+    counts, rows = (
+        dict(zip(numbers, absent[absent > 0].tolist(), strict=True)),
+        dict(zip(numbers, first[absent > 0], strict=True)),
     )
-    if kept.rows < 2:
+    for column, values in table.categories.items():
+        empty = np.flatnonzero([v is None for v in values])
+        if len(empty):
+            counts[column], rows[column] = len(empty), int(empty[0])
+            gaps[empty] = True
+    return _Gaps(counts, rows, gaps)
+
+
+def _check_present(gaps: Mapping[str, _Gaps]) -> None:
+    found = [(f"{c}: {k} in {s}", f"row {gap.first[c]} of {s}") for s, gap in gaps.items() for c, k in gap.counts.items()]
+    if found:
+        counts, (_, first) = listed([what for what, _ in found]), found[0]
         raise InputError(
-            f"Each sample must have at least 2 rows without missing values. Sample {name} has {kept.rows}; try missing='impute'."
+            f"Values must not be missing. Found {counts}, the first in {first} (counted from 0). Pass missing='drop' to "
+            "leave those rows out, or missing='impute' to fill them in and test missingness too."
         )
-    return kept
+
+
+def _without_missing(table: Table, name: str, gaps: _Gaps, notes: list[str]) -> Table:
+    keep: Rows = np.flatnonzero(~gaps.rows)
+    if len(keep) == table.rows:
+        return table
+    notes.append(f"{table.rows - len(keep)} of {table.rows} rows of {name} dropped for missing values")
+    if len(keep) < 2:
+        raise InputError(
+            f"Each sample must have at least 2 rows without missing values. Sample {name} has {len(keep)}; try missing='impute'."
+        )
+    return table.take(keep)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.errors import InputError
+from cpmmd.inputs.numbers import Chosen, Chunked, Columns, Matrix, Numbers
 from cpmmd.samples import Array, Rows
 
 Objects = npt.NDArray[np.object_]
@@ -24,7 +25,7 @@ class Table:
     Attributes
     ----------
     numbers
-        n x p matrix of the numeric, boolean and date columns (dates in days), NaN where missing.
+        Rows of the numeric, boolean and date columns (dates in days), NaN where missing.
     number_names
         Their names; positions as text for arrays.
     dates
@@ -39,9 +40,11 @@ class Table:
         ``"integer"`` or ``"boolean"`` for the number columns that were, so that a value can be shown as it came.
     kept
         Row numbers in the data as it came, when some rows were left out; None for all.
+    columns
+        All names in the order of the data.
     """
 
-    numbers: Array
+    numbers: Numbers
     number_names: tuple[str, ...]
     dates: frozenset[str]
     categories: Mapping[str, Objects]
@@ -49,6 +52,7 @@ class Table:
     row_shape: tuple[int, ...]
     kinds: Mapping[str, str] = field(default_factory=dict)
     kept: Rows | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -60,20 +64,31 @@ class Table:
         """All column names, numeric ones first."""
         return (*self.number_names, *self.categories)
 
+    def take(self, rows: npt.NDArray[Any]) -> Table:
+        """Give some rows, by number or by mask."""
+        chosen: Rows = np.arange(self.rows)[rows]
+        return replace(
+            self,
+            numbers=Chosen(self.numbers, rows=chosen),
+            categories={c: v[chosen] for c, v in self.categories.items()},
+            kept=chosen if self.kept is None else self.kept[chosen],
+        )
+
 
 def read_table(data: Any, name: str) -> Table:
     """Read one sample; ``name`` is what messages call it."""
     if isinstance(data, Table):
-        return data
-    native = _as_frame(data, name)
-    if native is not None:
-        return _from_frame(native, name)
+        return data if data.columns else replace(data, columns=data.names)
+    frame = as_frame(data, name)
+    if frame is not None:
+        return from_frame(frame, name)
     if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, known without importing torch
         data = data.detach().cpu().numpy()
     return _from_array(data, name)
 
 
-def _as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
+def as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
+    """Give any kind of data frame as a narwhals one, None for what is no frame."""
     try:
         frame: Any = nw.from_native(data, allow_series=True, pass_through=True)
     except Exception as error:  # narwhals raises a different class for each back end
@@ -85,31 +100,41 @@ def _as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _from_frame(frame: nw.DataFrame[Any], name: str) -> Table:
-    columns = frame.columns
+def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None = None) -> Table:
+    """Read a data frame, column by column, or only some columns of it."""
+    columns = [str(column) for column in frame.columns]
     if len(set(columns)) < len(columns):
-        twice = sorted({str(c) for c in columns if list(columns).count(c) > 1})
+        twice = sorted({c for c in columns if columns.count(c) > 1})
         raise InputError(f"Column names must be unique. Sample {name} has {', '.join(twice)} more than once; rename them.")
     if not columns:
         raise InputError(f"Sample {name} must have at least one column. Got none.")
-    numbers: list[Array] = []
+    numbers: list[Chunked] = []
     number_names: list[str] = []
     dates: set[str] = set()
     categories: dict[str, Objects] = {}
     kinds: dict[str, str] = {}
-    for column in columns:
-        series, label = frame[column], str(column)
+    # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
+    read = [(c, series) for c, series in zip(columns, frame.iter_columns(), strict=True) if only is None or c in only]
+    for label, series in read:
         kind = _kind(series, label, name)
         if kind == "category":
             categories[label] = _as_text(series)
             continue
-        numbers.append(_as_days(series) if kind == "date" else _as_floats(series))
+        numbers.append(Chunked([as_days(np.asarray(series.to_numpy()))]) if kind == "date" else _as_numbers(series))
         number_names.append(label)
         dates |= {label} if kind == "date" else set()
         if series.dtype.is_integer() or series.dtype == nw.Boolean:
             kinds[label] = "integer" if series.dtype.is_integer() else "boolean"
-    matrix = np.column_stack(numbers) if numbers else np.empty((len(frame), 0))
-    return Table(matrix, tuple(number_names), frozenset(dates), categories, True, (len(columns),), kinds)
+    return Table(
+        numbers=Columns(tuple(numbers), len(frame)),
+        number_names=tuple(number_names),
+        dates=frozenset(dates),
+        categories=categories,
+        named=True,
+        row_shape=(len(read),),
+        kinds=kinds,
+        columns=tuple(label for label, _ in read),
+    )
 
 
 def _kind(series: nw.Series[Any], column: str, name: str) -> str:
@@ -131,6 +156,14 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
     )
 
 
+def _as_numbers(series: nw.Series[Any]) -> Chunked:
+    """Give a column's values; Arrow floats without missing ones stay where they are, memory-mapped files included."""
+    native = series.to_native()
+    if series.dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
+        return Chunked([chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)])
+    return Chunked([_as_floats(series)])
+
+
 def _as_floats(series: nw.Series[Any]) -> Array:
     if not series.dtype.is_numeric():
         values = [np.nan if v is None or v != v else float(v) for v in series.to_list()]
@@ -138,8 +171,9 @@ def _as_floats(series: nw.Series[Any]) -> Array:
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
-def _as_days(series: nw.Series[Any]) -> Array:
-    stamps = np.asarray(series.to_numpy()).astype("datetime64[us]")
+def as_days(stamps: npt.NDArray[Any]) -> Array:
+    """Give dates in days, NaN where missing."""
+    stamps = stamps.astype("datetime64[us]")
     days = stamps.astype(np.int64) / (1e6 * SECONDS_A_DAY)
     return np.where(np.isnat(stamps), np.nan, days)
 
@@ -162,12 +196,13 @@ def _from_array(data: Any, name: str) -> Table:
         array = array.astype("datetime64[us]").astype(np.float64) / (1e6 * SECONDS_A_DAY)
     if array.dtype.kind not in "fiub":
         array = _object_to_float(array, name)
-    matrix = array.astype(np.float64).reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
+    matrix = array.reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
     row_shape = array.shape[1:] if array.ndim > 1 else (1,)
     if matrix.shape[1] == 0:
         raise InputError(f"Sample {name} must have at least one column. Got shape {array.shape}.")
     names = tuple(str(i) for i in range(matrix.shape[1]))
-    return Table(matrix, names, frozenset(), {}, False, row_shape, dict.fromkeys(names, kind) if kind else {})
+    kinds = dict.fromkeys(names, kind) if kind else {}
+    return Table(Matrix(matrix), names, frozenset(), {}, False, row_shape, kinds, columns=names)
 
 
 def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:

@@ -17,7 +17,7 @@ class Bandwidth(ScaleFamily):
     Parameters
     ----------
     base
-        ``"gaussian"``, exp(-|x-x'|^2 / 2 sigma^2), or ``"laplacian"``, exp(-|x-x'| / sigma).
+        ``"gaussian"``, ``exp(-|x-x'|^2 / 2 sigma^2)``, or ``"laplacian"``, ``exp(-|x-x'| / sigma)``.
 
     Examples
     --------

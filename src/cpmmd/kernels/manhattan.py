@@ -17,14 +17,14 @@ class _Rows(Lifted):
     rows: Array
 
     def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
-        """Give |x_i - z_j|_1 for a tile of pairs."""
+        """Give the L1 distances of a tile of pairs."""
         assert isinstance(others, _Rows)
         return np.asarray(cdist(self.rows[rows], others.rows[columns], "cityblock"))
 
 
 @dataclass(frozen=True)
 class Manhattan(ScaleFamily):
-    """exp(-|x - x'|_1 / sigma) for all sigma > 0.
+    """``exp(-|x - x'|_1 / sigma)`` for all sigma > 0.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Manhattan(ScaleFamily):
         return ("manhattan",)
 
     def lift_lipschitz(self, rows: Array) -> float:
-        """sqrt(d): |u|_1 <= sqrt(d) |u|_2."""
+        """Give sqrt(d): the L1 norm is at most sqrt(d) times the L2 norm."""
         return float(np.sqrt(rows.shape[1]))
 
     def proxy_constant(self, width: int, size: int) -> float:  # noqa: ARG002

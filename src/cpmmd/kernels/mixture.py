@@ -162,7 +162,7 @@ class MixtureKernel(GaussianBased):
     def restore(cls, description: dict[str, Any], tensors: dict[str, Any], module: nn.Module | None) -> MixtureKernel:
         """Rebuild a saved kernel."""
         deep = DeepKernel.restore(description["deep"], tensors, module)
-        scalars = (description[name] for name in ("sigma_kappa", "sigma_q", "epsilon"))
+        scalars = (validation.positive(name, description[name]) for name in ("sigma_kappa", "sigma_q", "epsilon"))
         return cls(Mixture(features=deep.family), deep, *scalars)
 
     def __str__(self) -> str:

@@ -49,7 +49,7 @@ class Polynomial(ScaleFamily):
         return LiftedRows.of(rows, self.degree)
 
     def lift_lipschitz(self, rows: Array) -> float:
-        """Bound |J Psi_p| over the ball around 0 that holds ``rows``.
+        """Bound the Jacobian of Psi_p over the ball around 0 that holds ``rows``.
 
         Notes
         -----

@@ -66,7 +66,7 @@ class ScaleFamily(ABC):
         return self._over_pairs(rows, others, compute, diagonal=1.0)
 
     def _over_pairs(self, rows: Array, others: Array | None, compute: _Compute, *, diagonal: float) -> Array:
-        centre = rows.mean(axis=0)
+        centre = np.median(rows, axis=0)  # one wild row would drag the mean away from all others, and their digits with it
         a = self.lifted(rows, centre)
         if others is None:
             return tiles.symmetric(len(rows), lambda i, j: compute(a, i, a, j), diagonal)
@@ -77,12 +77,17 @@ class ScaleFamily(ABC):
         """Lift rows, refused when that overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
             lifted = self.lift(rows, centre)
-        if not float(lifted.norms.max(initial=0.0)) < 1e300:  # also when not a number
-            raise InputError(
-                f"Distances of {self} overflow on values as large as {np.abs(rows).max():.3g}. "
-                "Rescale the columns, for instance with scale='standard'."
-            )
+        refuse_overflow(str(self), lifted.norms, rows)
         return lifted
+
+
+def refuse_overflow(what: str, norms: Array, rows: Array) -> None:
+    """Refuse rows whose distances would overflow."""
+    if not float(norms.max(initial=0.0)) < 1e300:  # also when not a number
+        raise InputError(
+            f"Distances of {what} overflow on values as large as {np.abs(rows).max():.3g}. "
+            "Rescale the columns, for instance with scale='standard'."
+        )
 
 
 class _Compute(Protocol):

@@ -7,17 +7,21 @@ the relabelings themselves cost next to nothing. r = 1 is the full permutation t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cpmmd import mmd
+from cpmmd.kernels.tilers import Scratch, Tiler
+from cpmmd.parallel import elsewhere, spread
 from cpmmd.permutation.dense import quadratic_forms
+from cpmmd.permutation.memory import TilePlan
+from cpmmd.progress import report
 from cpmmd.samples import Array, Rows, draw_labels
 
-Tile = npt.NDArray[np.floating]
 TARGET_BINS = 200  # in all; 50 to 100 already cost no visible power
 FEWEST_BINS = 40  # of the smaller sample, where that does not make too many in all
 MOST_BINS = 1000  # in all: a kernel's sums are then at most 8 MB
@@ -58,14 +62,24 @@ class Bins:
 
 def cut_bins(m: int, n: int, rng: np.random.Generator, *, target: int = TARGET_BINS) -> Bins:
     """Shuffle each sample and cut it into bins, about ``target`` in all."""
+    size, first, second = bin_counts(m, n, target=target, most=MOST_BINS)
+    return take_bins(rng.permutation(m), m + rng.permutation(n), size, first, second)
+
+
+def bin_counts(m: int, n: int, *, target: int, most: int) -> tuple[int, int, int]:
+    """Give the size of bins, about ``target`` and at most ``most`` in all, and how many X and Y have."""
     small = min(m, n)
     wanted = min((m + n) // target, small // FEWEST_BINS)
-    size = max(1, min(max(wanted, -(-(m + n) // MOST_BINS)), small // 2))
+    size = max(1, min(max(wanted, -(-(m + n) // most)), small // 2))
     few = small // size
-    many = min(max(m, n) // size, MOST_BINS - few)
-    first, second = (few, many) if m <= n else (many, few)
-    x, y = rng.permutation(m)[: first * size], m + rng.permutation(n)[: second * size]
-    return Bins(np.concatenate([x, y]), size, first, first + second, (m - first * size, n - second * size))
+    many = min(max(m, n) // size, most - few)
+    return (size, few, many) if m <= n else (size, many, few)
+
+
+def take_bins(x: Rows, y: Rows, size: int, first: int, second: int) -> Bins:
+    """Cut shuffled rows into bins, the last ones left over."""
+    order = np.concatenate([x[: first * size], y[: second * size]])
+    return Bins(order, size, first, first + second, (len(x) - first * size, len(y) - second * size))
 
 
 def relabelings(bins: Bins, count: int, rng: np.random.Generator) -> Array:
@@ -74,42 +88,106 @@ def relabelings(bins: Bins, count: int, rng: np.random.Generator) -> Array:
     return np.vstack([observed[None], draw_labels(bins.count, bins.first, count, rng)]).astype(np.float64)
 
 
-def tile_slices(bins: Bins, rows: int) -> list[slice]:
-    """Cut the ordered rows into tiles of whole bins, about ``rows`` rows each."""
-    step = max(1, rows // bins.size) * bins.size
-    total = bins.count * bins.size
-    return [slice(start, min(start + step, total)) for start in range(0, total, step)]
+def bin_sums(load: Callable[[slice], Array], tiler: Tiler, bins: Bins, plan: TilePlan) -> Array:
+    """Give the (kernels, bins, bins) sums of a tiler's kernels over pairs of different rows.
 
+    Parameters
+    ----------
+    load
+        Gives a slice of the rows in the order of the bins.
+    plan
+        How many rows are held at once, and in one tile.
 
-def sum_over_bins(tile: Tile, size: int) -> Tile:
-    """Give the sums of a tile over size x size blocks."""
-    if size == 1:
-        return tile
-    rows, columns = tile.shape
-    summed = tile.reshape(rows // size, size, columns).sum(axis=1)
-    blocks: Tile = summed.reshape(rows // size, columns // size, size).sum(axis=2)
-    return blocks
-
-
-def fill_sums(bins: Bins, n_kernels: int, tile_rows: int, kernels_of: Callable[[slice, slice], Iterable[Tile]]) -> Array:
-    """Give the (n_kernels, bins, bins) sums of kernels over pairs of different rows.
-
-    ``kernels_of(i, j)`` gives the tile of every kernel, one after the other, for two slices of the ordered rows; only i <= j is
-    asked for. A tile may be overwritten as soon as the next is asked for.
+    Notes
+    -----
+    Tiles are single precision, their sums double. A row of tiles is one piece of work (:func:`cpmmd.parallel.spread`); pieces
+    are added in one order wherever they were computed, so the sums do not depend on threads or machines.
     """
-    sums = np.empty((n_kernels, bins.count, bins.count))
-    slices = tile_slices(bins, tile_rows)
-    for position, i in enumerate(slices):
-        for j in slices[position:]:
-            a, b = (slice(s.start // bins.size, s.stop // bins.size) for s in (i, j))
-            for k, tile in enumerate(kernels_of(i, j)):
-                if i is j:
-                    np.fill_diagonal(tile, 0.0)
-                block = sum_over_bins(tile, bins.size)
-                sums[k, a, b] = block
-                if i is not j:
-                    sums[k, b, a] = block.T
+    pieces = cut_pieces(bins, plan.tile_rows)
+    panels = _group(pieces, plan.panel_rows)
+    upper = np.zeros((tiler.n_kernels, bins.count, bins.count))
+    done, total = 0, len(pieces) * (len(pieces) + 1) // 2
+    remote = elsewhere()
+    for position, first in enumerate(panels):
+        a = _operand(load, tiler, first, remote)
+        for second in panels[position:]:
+            b = a if second is first else _operand(load, tiler, second, remote)
+            work = [(i, [j for j in second if j.rows.start >= i.rows.start]) for i in first]
+            for (i, js), row in zip(work, spread(_row_of_tiles, work, a, b, tiler, remote), strict=True):
+                upper[:, i.bins, js[0].bins.start : js[-1].bins.stop] += row
+                done += len(js)
+                report("tiles", done, total)
+    for matrix in upper:
+        matrix += matrix.T.copy()
+    return upper
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows of one tile: whole bins, or a part of one bin. ``local`` is where they are in their panel."""
+
+    rows: slice
+    bins: slice
+    local: slice
+
+
+def cut_pieces(bins: Bins, tile_rows: int) -> list[Piece]:
+    """Cut the ordered rows into pieces of about ``tile_rows``, none of which has parts of two bins."""
+    pieces = []
+    together = max(1, tile_rows // bins.size)
+    for first in range(0, bins.count, together):
+        last = min(first + together, bins.count)
+        start, stop = first * bins.size, last * bins.size
+        parts = -(-(stop - start) // tile_rows) if bins.size > tile_rows else 1
+        edges = np.linspace(start, stop, parts + 1).astype(int).tolist()
+        pieces += [Piece(slice(lo, hi), slice(first, last), slice(lo, hi)) for lo, hi in pairwise(edges)]
+    return pieces
+
+
+def _group(pieces: list[Piece], panel_rows: int) -> list[list[Piece]]:
+    """Group pieces into panels of at most ``panel_rows`` rows (at least one piece each)."""
+    panels: list[list[Piece]] = []
+    start = 0
+    for piece in pieces:
+        if not panels or piece.rows.stop - start > panel_rows:
+            panels.append([])
+            start = piece.rows.start
+        panels[-1].append(replace(piece, local=slice(piece.rows.start - start, piece.rows.stop - start)))
+    return panels
+
+
+def _operand(load: Callable[[slice], Array], tiler: Tiler, panel: list[Piece], remote: bool) -> Any:
+    """Give a panel's operand, or its bare rows where other machines are to make it: those are sent once."""
+    rows = load(slice(panel[0].rows.start, panel[-1].rows.stop))
+    return rows if remote else tiler.operand(rows)
+
+
+def _row_of_tiles(item: tuple[Piece, list[Piece]], a: Any, b: Any, tiler: Tiler, remote: bool) -> Array:
+    """Give the bin sums of one piece with every later one; a tile with itself counts half, for it is added twice."""
+    i, others = item
+    if remote:
+        a, b = tiler.operand(a), tiler.operand(b)
+    scratch, first = Scratch(), others[0].bins.start
+    shape = (i.bins.stop - i.bins.start, others[-1].bins.stop - first)
+    sums = np.zeros((tiler.n_kernels, *shape))
+    for j in others:
+        columns = slice(j.bins.start - first, j.bins.stop - first)
+        for total, tile in zip(sums, tiler.tiles(a, i.local, b, j.local, scratch), strict=True):
+            if i.rows == j.rows:
+                np.fill_diagonal(tile, 0.0)
+            block = sum_over_bins(tile, shape[0], columns.stop - columns.start)
+            total[:, columns] += 0.5 * block if i.rows == j.rows else block
     return sums
+
+
+def sum_over_bins(tile: mmd.Floating, above: int, across: int) -> Array:
+    """Give the sums of a tile over above x across blocks of equal size."""
+    rows, columns = tile.shape
+    down = tile if rows == above else tile.reshape(above, rows // above, columns).sum(axis=1)
+    if columns == across:
+        return down.astype(np.float64)
+    blocks: Array = down.reshape(above, across, columns // across).sum(axis=2, dtype=np.float64)
+    return blocks
 
 
 def centre_sums(sums: Array, size: int) -> Array:

@@ -57,14 +57,33 @@ def permutation_test(
     p = (1 + #{T_b >= T_0}) / (B + 1) for random relabelings, #{T_b >= T_0} / C(N, m) for all of them. Values within
     rounding of T_0 count as ties, against rejection.
     """
-    size, n = len(K), len(K) - m
     mean = float(K.mean())
     centred = mmd.u_centre(K, overwrite=overwrite)
-    constant = mmd.quadratic_constant(m, n)
-    exhaustive = math.comb(size, m) <= n_permutations
-    draws = all_labels(size, m) if exhaustive else random_labels(size, m, n_permutations, rng, chunk_bytes)
+    constant = mmd.quadratic_constant(m, len(K) - m)
+    return rank_relabelings(
+        centred, m, constant=constant, mean=mean, n_permutations=n_permutations, rng=rng, chunk_bytes=chunk_bytes
+    )
+
+
+def rank_relabelings(
+    centred: Floating,
+    first: int,
+    *,
+    constant: float,
+    mean: float,
+    n_permutations: int,
+    rng: np.random.Generator,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> PermutationNull:
+    """Give the statistic ``constant * w' A w`` of the labeling that marks the ``first`` rows among its relabelings.
+
+    ``mean`` is that of the matrix before it was centred, for the tie tolerance.
+    """
+    size = len(centred)
+    exhaustive = math.comb(size, first) <= n_permutations
+    draws = all_labels(size, first) if exhaustive else random_labels(size, first, n_permutations, rng, chunk_bytes)
     null = constant * np.concatenate([quadratic_forms(centred, chunk.astype(np.float64)) for chunk in draws])
-    statistic = float(constant * quadratic_forms(centred, (np.arange(size) < m)[None].astype(np.float64))[0])
+    statistic = float(constant * quadratic_forms(centred, (np.arange(size) < first)[None].astype(np.float64))[0])
     tolerance = constant * tie_tolerance(centred, mean)
     return PermutationNull(statistic, null, rank_pvalue(statistic, null, tolerance, exhaustive=exhaustive), exhaustive)
 

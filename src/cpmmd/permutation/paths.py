@@ -6,20 +6,24 @@ no matrix larger than a tile or the bins is ever held.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from cpmmd.kernels.scaled import ScaleFamily
-from cpmmd.permutation.binned import Bins, Tile, binned_statistics, fill_sums
+from cpmmd.kernels.tilers import path_tiler
+from cpmmd.permutation.binned import Bins, bin_sums, binned_statistics
+from cpmmd.permutation.memory import plan_tiles
 from cpmmd.samples import Array
 
-TILE_ROWS = 256
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
 GRID_RATIO = np.sqrt(2.0)
 FEWEST_NEIGHBOURS = 1.0  # effective ones, of a row on average
+# In larger pools bandwidths that a sample shows to be hopeless (a tenth of that) are not computed in the first place.
+TRIMMED_ROWS = 4096
+HOPELESS = 0.1 * FEWEST_NEIGHBOURS
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,19 +45,20 @@ def bandwidth_multiples(narrowest: float, widest: float) -> Array:
 
 
 def geometry_paths(
-    rows: Array,
+    load: Callable[[slice], Array],
     families: Sequence[ScaleFamily],
     multiples: Sequence[Array],
     bins: Bins,
     labels: Array,
     sample: Array,
+    memory_limit: int,
 ) -> list[Path]:
     """Give the paths of families that share one geometry.
 
     Parameters
     ----------
-    rows
-        The pool in the order of the bins.
+    load
+        Gives a slice of the pool's rows in the order of the bins.
     multiples
         The bandwidths of each family in units of its median distance, widest first, a factor sqrt(2) apart.
     labels
@@ -61,16 +66,14 @@ def geometry_paths(
     sample
         Some rows of the pool, chosen without looking at labels, for the median distance.
     """
-    lifted = families[0].lifted(rows, rows.mean(axis=0))
     grids = [_median(family, sample) * grid for family, grid in zip(families, multiples, strict=True)]
-
-    def kernels_of(i: slice, j: slice) -> Iterator[Tile]:
-        apart = lifted.distances(i, lifted, j)
-        for family, sigmas in zip(families, grids, strict=True):
-            yield from _descending(family, apart, sigmas)
-
+    if len(bins.order) > TRIMMED_ROWS:
+        grids = [_trimmed(family, grid, sample, len(bins.order)) for family, grid in zip(families, grids, strict=True)]
+    tiler = path_tiler(families, grids, sample)
+    copies = max(getattr(family, "degree", 1) for family in families)
+    plan = plan_tiles(memory_limit, width=sample.shape[1], n_kernels=tiler.n_kernels, bins=bins.count, copies=copies)
+    sums = bin_sums(load, tiler, bins, plan)
     edges = np.cumsum([0, *map(len, grids)])
-    sums = fill_sums(bins, int(edges[-1]), TILE_ROWS, kernels_of)
     return [
         _path(family, sigmas, sums[start:stop], bins, labels)
         for family, sigmas, (start, stop) in zip(families, grids, pairwise(edges), strict=True)
@@ -90,6 +93,14 @@ def _path(family: ScaleFamily, sigmas: Array, sums: Array, bins: Bins, labels: A
     return Path(family, sigmas[:count], values)
 
 
+def _trimmed(family: ScaleFamily, sigmas: Array, sample: Array, rows: int) -> Array:
+    """Give the bandwidths that may have neighbours in a pool of so many rows, judged by a sample of it."""
+    exponents, base = family.exponents(sample), family.base_kernel
+    pairs = exponents[np.triu_indices(len(exponents), 1)]
+    kept = [sigma for sigma in sigmas if rows * float(base.of_exponent(pairs, sigma).mean()) >= HOPELESS]
+    return np.array(kept or sigmas[:1])
+
+
 def _median(family: ScaleFamily, sample: Array) -> float:
     exponents = family.exponents(sample)
     pairs = exponents[np.triu_indices(len(exponents), 1)]
@@ -98,16 +109,3 @@ def _median(family: ScaleFamily, sample: Array) -> float:
         return 1.0
     middle = float(np.median(pairs)) or float(np.median(positive))
     return float(np.sqrt(2 * middle)) if family.base_kernel.power == 2 else middle
-
-
-def _descending(family: ScaleFamily, apart: Array, sigmas: Array) -> Iterator[Tile]:
-    """Yield the kernel tile of every bandwidth, widest first, each chain by squaring its last tile in place."""
-    exponent = family.exponent_of(apart.copy())
-    # exp(-e/sigma^2) squares from sigma to sigma/sqrt(2), exp(-e/sigma) from sigma to sigma/2: one chain or two in turn.
-    chains = 1 if family.base_kernel.power == 2 else 2
-    tiles = [np.exp((exponent * (-(sigmas[c] ** -family.base_kernel.power))).astype(np.float32)) for c in range(chains)]
-    for j in range(len(sigmas)):
-        tile = tiles[j % chains]
-        if j >= chains:
-            tile *= tile
-        yield tile

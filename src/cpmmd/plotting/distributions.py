@@ -11,7 +11,7 @@ from cpmmd.explain.features import Feature, date_text, features_of, number_value
 from cpmmd.explain.material import tested_rows
 from cpmmd.inputs import Preparation, Samples
 from cpmmd.inputs.preparation import MISSING
-from cpmmd.plotting.style import FILL, GREY, STYLES, axes, density, legend, span, text
+from cpmmd.plotting.style import GREY, STYLES, area, axes, density, legend, span, text
 from cpmmd.results import TestResult
 from cpmmd.samples import Array, Rows
 
@@ -26,24 +26,22 @@ REACH = 0.42  # of a band's height that a density or bar may take
 def feature_distributions(result: TestResult, explanation: Explanation, *, ax: Axes | None = None) -> Axes:
     """Draw how the columns with the largest contributions are distributed in X (above the line) and Y (below).
 
-    Each band spans its own range, between the values at its ends; categories are bars, a pair for each level.
+    Each band spans its own range, which is under the column's name; categories are bars, a pair for each level.
     """
     ax = axes(ax)
     samples, rows = tested_rows(result)
     known = {f.name: f for f in features_of(samples, result.preparation or Preparation.fit(samples))}
-    leading = explanation.features[:COLUMNS]
+    leading, labels = explanation.features[:COLUMNS], []
     for band, contribution in enumerate(leading):
         feature = known[contribution.name]
         level = len(leading) - 1 - band
-        if feature.kind == "category":
-            _bars(ax, level, contribution)
-        else:
-            _ridge(ax, level, samples, rows, feature)
-        ax.axhline(level, color=GREY, linewidth=0.8)
+        drawn = _bars(ax, level, contribution) if feature.kind == "category" else _ridge(ax, level, samples, rows, feature)
+        labels.append(f"{text(contribution.label, 24)}\n{drawn}")
+        ax.plot([0, 1], [level, level], color=GREY, linewidth=0.8)
     for style in STYLES:
         side = "above" if style.name == "x" else "below"
-        ax.fill_between([], [], color=style.colour, alpha=FILL, hatch=style.hatch, label=f"{style.name} ({side} the line)")
-    ax.set_yticks(range(len(leading))[::-1], [text(f.label) for f in leading])
+        ax.fill_between([], [], label=f"{style.name} ({side} the line)", **area(style.colour, style.hatch))
+    ax.set_yticks(range(len(leading))[::-1], labels, fontsize="small")
     ax.set_xticks([])
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-0.55, len(leading) - 0.45)
@@ -52,11 +50,12 @@ def feature_distributions(result: TestResult, explanation: Explanation, *, ax: A
     return ax
 
 
-def _ridge(ax: Axes, level: int, samples: Samples, rows: Rows, feature: Feature) -> None:
+def _ridge(ax: Axes, level: int, samples: Samples, rows: Rows, feature: Feature) -> str:
+    """Draw one column's two densities, and say what range they span."""
     values = number_values(samples, rows, feature)
     there = ~np.isnan(values)
     if not there.any():
-        return
+        return "all missing"
     low, high = _range(values[there])
     grid = np.linspace(0, 1, GRID)
     scaled, of_x = (values - low) / (high - low), rows < samples.m
@@ -65,11 +64,10 @@ def _ridge(ax: Axes, level: int, samples: Samples, rows: Rows, feature: Feature)
     tallest = max(float(height.max()) for height in heights) or 1.0
     for height, style, sign in zip(heights, STYLES, (1, -1), strict=True):
         edge = level + sign * REACH * height / tallest
-        ax.fill_between(grid, level, edge, color=style.colour, alpha=FILL, hatch=style.hatch, linewidth=0)
+        ax.fill_between(grid, level, edge, linewidth=0, **area(style.colour, style.hatch))
         ax.plot(grid, edge, color=style.colour, linestyle=style.line)
-    for place, value, align in ((0, low, "left"), (1, high, "right")):
-        shown = date_text(value)[:10] if feature.kind == "date" else f"{value:.4g}"
-        ax.annotate(shown, (place, level), (0, 2), textcoords="offset points", ha=align, va="bottom", fontsize="x-small")
+    ends = (date_text(value)[:10] if feature.kind == "date" else f"{value:.3g}" for value in (low, high))
+    return " to ".join(ends)
 
 
 def _range(values: Array) -> tuple[float, float]:
@@ -82,7 +80,8 @@ def _range(values: Array) -> tuple[float, float]:
     return span(np.array(ends), 0.5)
 
 
-def _bars(ax: Axes, level: int, contribution: FeatureContribution) -> None:
+def _bars(ax: Axes, level: int, contribution: FeatureContribution) -> str:
+    """Draw the shares of one category's levels as bars, and say what they are."""
     levels = dict(contribution.levels or {})
     width = 1 / max(len(levels), 1)
     tallest = max((max(pair) for pair in levels.values()), default=1.0) or 1.0
@@ -90,18 +89,10 @@ def _bars(ax: Axes, level: int, contribution: FeatureContribution) -> None:
         centre = (position + 0.5) * width
         for share, style, sign in zip(shares, STYLES, (1, -1), strict=True):
             height = sign * REACH * share / tallest
-            ax.bar(
-                centre,
-                height,
-                0.35 * width,
-                bottom=level,
-                color=style.colour,
-                alpha=FILL,
-                hatch=style.hatch,
-                edgecolor=style.colour,
-                linestyle=style.line,
-            )
+            look = area(style.colour, style.hatch)
+            ax.bar(centre, height, 0.35 * width, bottom=level, linestyle=style.line, **look)
         label = "missing" if name == MISSING else text(name, 14)
         ax.annotate(
             label, (centre + 0.19 * width, level), (0, 2), textcoords="offset points", ha="left", va="bottom", fontsize="x-small"
         )
+    return "shares"

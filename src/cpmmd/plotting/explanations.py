@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpmmd.explain import Explanation
-from cpmmd.plotting.style import BLUE, FILL, GREY, STYLES, axes, density, legend, span, text
+from cpmmd.plotting.style import BLUE, GREY, STYLES, area, axes, density, legend, span, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ def witness_densities(explanation: Explanation, *, ax: Axes | None = None) -> Ax
     grid = np.linspace(low, high, GRID)
     for values, style in zip(samples, STYLES, strict=True):
         heights = density(values, grid)
-        ax.fill_between(grid, heights, color=style.colour, alpha=FILL, hatch=style.hatch, linewidth=0)
+        ax.fill_between(grid, heights, linewidth=0, **area(style.colour, style.hatch))
         ax.plot(grid, heights, color=style.colour, linestyle=style.line, label=f"rows of {style.name} ({len(values)})")
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.set_xlabel("witness of a row (left: like y, right: like x)")
@@ -53,7 +53,7 @@ def feature_contributions(explanation: Explanation, *, ax: Axes | None = None) -
     positions = np.arange(len(features))[::-1]
     shares = np.array([100 * f.contribution for f in features])
     errors = np.array([200 * f.standard_error for f in features])
-    ax.barh(positions, shares, color=BLUE, alpha=FILL, edgecolor=BLUE, hatch="///", height=0.7)
+    ax.barh(positions, shares, height=0.7, **area(BLUE, "///"))
     ax.errorbar(shares, positions, xerr=errors, fmt="o", color=BLUE, markersize=4, capsize=3)
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.set_yticks(positions, [text(f.label) for f in features])

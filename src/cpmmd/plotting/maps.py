@@ -106,24 +106,14 @@ def _scatter(ax: Axes, places: Array, of_x: Any, witness: Array) -> None:
     shades = LinearSegmentedColormap.from_list("witness", SHADES)
     low, high = (float(q) for q in np.quantile(witness, [0.02, 0.98]))
     least = 1e-3 * max(-low, high) or 1.0  # both ends must be on their own side of zero
-    norm, points = TwoSlopeNorm(0.0, min(low, -least), max(high, least)), None
+    low, high = min(low, -least), max(high, least)
+    norm = TwoSlopeNorm(0.0, low, high)
+    colours: dict[str, Any] = {"cmap": shades, "norm": norm, "edgecolors": GREY, "linewidths": 0.5, "s": 22}
     for style, side in zip(STYLES, (of_x, ~of_x), strict=True):
-        points = ax.scatter(
-            places[side, 0],
-            places[side, 1],
-            c=witness[side],
-            cmap=shades,
-            norm=norm,
-            marker=style.marker,
-            s=22,
-            linewidths=0.5,
-            edgecolors=GREY,
-            label=f"rows of {style.name}",
-        )
-    assert points is not None
+        points = ax.scatter(places[side, 0], places[side, 1], c=witness[side], marker=style.marker, **colours)
+        ax.scatter([], [], color=GREY, marker=style.marker, s=22, label=f"rows of {style.name}")
     figure: Any = ax.figure
-    bar = figure.colorbar(points, ax=ax, extend="both")
+    bar = figure.colorbar(points, ax=ax, extend="both", ticks=[low, low / 2, 0.0, high / 2, high], format="%.2g")
+    bar.ax.minorticks_off()
     bar.set_label("witness (low: like y, high: like x)")
     legend(ax)
-    for handle in ax.get_legend().legend_handles:  # type: ignore[union-attr]
-        handle.set_color(GREY)  # type: ignore[union-attr]

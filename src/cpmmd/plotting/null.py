@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cpmmd.plotting.style import BLUE, FILL, GREY, ORANGE, axes, legend
+from cpmmd.plotting.style import BLUE, GREY, ORANGE, area, axes, legend
 from cpmmd.results import TestResult
 
 if TYPE_CHECKING:
@@ -31,17 +31,10 @@ def null_distribution(result: TestResult, *, ax: Axes | None = None) -> Axes:
     ax = axes(ax)
     null = np.asarray(result.null_distribution, dtype=float)
     null = null[np.isfinite(null)]
-    ax.hist(
-        null,
-        bins=min(BINS, max(len(null) // 5, 1)),
-        color=BLUE,
-        alpha=FILL,
-        edgecolor=BLUE,
-        hatch="//",
-        label="under relabelings",
-    )
-    # Ties count against rejection, so the limit is the largest value that alone of all would still have p > alpha.
-    rank = int(np.floor(result.alpha * (len(null) + 1)))
+    bins = min(BINS, max(len(null) // 5, 1))
+    ax.hist(null, bins=bins, label="under relabelings", **area(BLUE, "//"))
+    # p <= alpha when fewer than alpha (B + 1) relabelings reach the statistic; decimals of alpha round either way
+    rank = int(np.floor(result.alpha * (len(null) + 1) + 1e-9))
     if rank >= 1 and result.decision is None:
         limit = float(np.sort(null)[-rank])
         ax.axvline(limit, color=GREY, linestyle="--", label=f"limit at level {result.alpha:g}")

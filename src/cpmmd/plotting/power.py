@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpmmd.errors import InputError
-from cpmmd.plotting.style import CURVES, FILL, GREY, axes, legend, text
+from cpmmd.plotting.style import CURVES, FILL, GREY, area, axes, legend, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ def _curve(ax: Axes, rows: list[dict[str, Any]], name: str | None, number: int) 
     if all(row["low"] is not None and row["high"] is not None for row in rows):
         low, high = ([row[end] for row in rows] for end in ("low", "high"))
         hatch = HATCHES[number % len(HATCHES)]
-        ax.fill_between(size, low, high, color=colour, alpha=FILL / 2, hatch=hatch, linewidth=0, label=f"{label}: interval")
+        ax.fill_between(size, low, high, linewidth=0, label=f"{label}: interval", **area(colour, hatch, FILL / 2))
     seen = [(row["size"], row["observed"]) for row in rows if row["observed"] is not None]
     if seen:
         ax.plot(*zip(*seen, strict=True), color=colour, marker="x", markersize=7, linestyle="none", label=f"{label}: simulated")

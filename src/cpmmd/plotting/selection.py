@@ -83,7 +83,8 @@ def _class_paths(paths: Sequence[Mapping[str, Any]], chosen: str, ax: Axes) -> A
             ax.axhline(score[0], color=colour, linestyle=line, label=_class_name(entry["class"]))
             continue
         ax.plot(sigma, score, color=colour, linestyle=line, marker=marker, markersize=4, label=_class_name(entry["class"]))
-        ax.hlines(entry["penalty"], sigma.min(), sigma.max(), color=colour, linestyle=":", linewidth=2)
+        ends, level = [sigma.min(), sigma.max()], [entry["penalty"]] * 2
+        ax.plot(ends, level, color=colour, linestyle=":", linewidth=2, marker=marker, markersize=4)
         if entry["class"] == chosen:
             best = int(np.argmax(score))
             ax.plot(sigma[best], score[best], color=colour, marker="*", markersize=14, linestyle="none", label="chosen")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,16 @@ from cpmmd.kernels.base import SelectedKernel
 from cpmmd.kernels.manhattan import Manhattan
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily
-from cpmmd.permutation.binned import TARGET_BINS, Bins, binned_statistics, cut_bins, fill_sums, relabelings
+from cpmmd.kernels.tilers import tiler_for
+from cpmmd.permutation.binned import TARGET_BINS, Bins, bin_sums, binned_statistics, cut_bins, relabelings
 from cpmmd.permutation.dense import PermutationNull
+from cpmmd.permutation.engine import describe, left_out
+from cpmmd.permutation.memory import plan_tiles
 from cpmmd.permutation.normalise import tail_scores
-from cpmmd.permutation.paths import MEDIAN_ROWS, TILE_ROWS, Path, bandwidth_multiples, geometry_paths
+from cpmmd.permutation.paths import MEDIAN_ROWS, Path, bandwidth_multiples, geometry_paths
 from cpmmd.procedures.base import Procedure, RunOptions, conclude
 from cpmmd.results import TestResult
-from cpmmd.samples import Array
+from cpmmd.samples import Array, Rows
 
 TIE = 1e-6  # scores closer than this count as equal
 
@@ -60,7 +64,7 @@ class KernelClass:
 
 
 def default_classes() -> tuple[KernelClass, ...]:
-    """Give the classes chosen in docs/full-sample.md."""
+    """Give the classes chosen in docs/theory/full-sample.md."""
     return (
         KernelClass(Bandwidth("gaussian")),
         KernelClass(Manhattan(), "standard"),
@@ -114,7 +118,7 @@ class FullSampleTest(Procedure):
         labels = relabelings(bins, options.n_permutations, label_stream)
         some = sample_stream.permutation(samples.m + samples.n)[:MEDIAN_ROWS]
         preparations = {scale: Preparation.fit(samples, scale=scale) for scale in (None, "standard")}
-        entrants = self._entrants(samples, preparations, bins, labels, some)
+        entrants = self._entrants(samples, preparations, _Relabelled(bins, labels, some, options.memory_limit))
         scores = [tail_scores(entrant.mmd2) for entrant in entrants]
         evidence = np.array([score.max(axis=0) for score in scores])
         penalty = np.quantile(evidence, self.penalty_quantile, axis=1)
@@ -130,21 +134,19 @@ class FullSampleTest(Procedure):
             tested_sizes=(bins.m, bins.n),
             kernel=entrants[winner].kernel(best),
             preparation=preparations[entrants[winner].scale],
-            notes=_notes(bins),
+            notes=left_out(bins),
             tested=np.sort(bins.order) if sum(bins.dropped) else None,
             details={
                 "selected": {"class": entrants[winner].name, "mmd2": float(entrants[winner].mmd2[best, 0])},
-                "bin_rows": bins.size,
+                "engine": describe(bins),
                 "path": [_rows(e, s[:, 0], p) for e, s, p in zip(entrants, scores, penalty, strict=True)],
             },
         )
 
-    def _entrants(
-        self, samples: Samples, preparations: dict[str | None, Preparation], bins: Bins, labels: Array, some: Any
-    ) -> list[_Entrant]:
+    def _entrants(self, samples: Samples, preparations: dict[str | None, Preparation], relabelled: _Relabelled) -> list[_Entrant]:
         """Evaluate every class; one column has only one set of coordinates."""
-        pools = {scale: preparation.transform(samples) for scale, preparation in preparations.items()}
-        alone = pools[None].shape[1] == 1
+        samplings = {scale: _Rows(samples, fitted, relabelled) for scale, fitted in preparations.items()}
+        alone = len(preparations[None].features) == 1
         groups: dict[tuple[object, ...], list[KernelClass]] = {}
         for kernel in self.kernels:
             assert isinstance(kernel, KernelClass)
@@ -154,12 +156,40 @@ class FullSampleTest(Procedure):
                 group.append(chosen)
         entrants = []
         for (scale, _), classes in groups.items():
-            pool = pools[scale]  # type: ignore[index]
+            rows = samplings[scale]  # type: ignore[index]
             families, multiples = [c.family for c in classes], [c.multiples for c in classes]
-            paths = geometry_paths(pool[bins.order], families, multiples, bins, labels, pool[some])
+            bins, labels, limit = relabelled.bins, relabelled.labels, relabelled.memory_limit
+            paths = geometry_paths(rows.load, families, multiples, bins, labels, rows.sample, limit)
             entrants += [_Entrant(str(c), c.scale, path.mmd2, path=path) for c, path in zip(classes, paths, strict=True)]
-        rows = pools[None][bins.order]
-        return entrants + [_fixed_entrant(kernel, rows, bins, labels) for kernel in self.fixed]
+        return entrants + [_fixed_entrant(kernel, samplings[None], relabelled) for kernel in self.fixed]
+
+
+@dataclass(frozen=True, eq=False)
+class _Relabelled:
+    """The relabelings common to all classes, some rows for medians, and the memory."""
+
+    bins: Bins
+    labels: Array
+    some: Rows
+    memory_limit: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The pool in one set of coordinates, in the order of the bins."""
+
+    samples: Samples
+    preparation: Preparation
+    relabelled: _Relabelled
+
+    def load(self, part: slice) -> Array:
+        """Give a slice of the rows."""
+        return self.preparation.transform(self.samples, self.relabelled.bins.order[part])
+
+    @cached_property
+    def sample(self) -> Array:
+        """Some rows, chosen without looking at labels."""
+        return self.preparation.transform(self.samples, self.relabelled.some)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,9 +210,11 @@ class _Entrant:
         return ScaledKernel(self.path.family, float(self.path.sigmas[position]))
 
 
-def _fixed_entrant(kernel: SelectedKernel, rows: Array, bins: Bins, labels: Array) -> _Entrant:
-    sums = fill_sums(bins, 1, 4 * TILE_ROWS, lambda i, j: [kernel.gram(rows[i], rows[j])])
-    return _Entrant(f"fixed: {kernel}", None, binned_statistics(sums[0], bins, labels)[None], fixed=kernel)
+def _fixed_entrant(kernel: SelectedKernel, rows: _Rows, relabelled: _Relabelled) -> _Entrant:
+    bins = relabelled.bins
+    plan = plan_tiles(relabelled.memory_limit, width=rows.sample.shape[1], n_kernels=1, bins=bins.count)
+    sums = bin_sums(rows.load, tiler_for(kernel, rows.sample), bins, plan)
+    return _Entrant(f"fixed: {kernel}", None, binned_statistics(sums[0], bins, relabelled.labels)[None], fixed=kernel)
 
 
 def _rows(entrant: _Entrant, scores: Array, penalty: float) -> dict[str, Any]:
@@ -194,10 +226,3 @@ def _rows(entrant: _Entrant, scores: Array, penalty: float) -> dict[str, Any]:
         "score": scores.tolist(),
         "penalty": float(penalty),
     }
-
-
-def _notes(bins: Bins) -> tuple[str, ...]:
-    if sum(bins.dropped) == 0:
-        return ()
-    left = f"{bins.dropped[0]} rows of x and {bins.dropped[1]} of y"
-    return (f"{left}, drawn at random, do not fill a bin of {bins.size} and are left out",)

@@ -11,10 +11,11 @@ from cpmmd.inputs import Preparation, Samples
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import base_kernel
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation.dense import permutation_test
-from cpmmd.procedures.base import Procedure, RunOptions, conclude
+from cpmmd.permutation.engine import DENSE_ROWS, kernel_test
+from cpmmd.permutation.paths import MEDIAN_ROWS
+from cpmmd.procedures.base import Procedure, RunOptions, conclude_kernel
 from cpmmd.results import TestResult
-from cpmmd.samples import Array
+from cpmmd.samples import Array, Rows
 from cpmmd.selection.scalar import median_distance
 from cpmmd.splitting import stratified_split
 
@@ -49,25 +50,30 @@ class MedianTest(Procedure):
     def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Take the median, test."""
         split_stream, permutation_stream = rng.spawn(2)
-        fitted = tested = None
-        m = samples.m
+        everything: Rows = np.arange(samples.m + samples.n)
+        fitted, tested, m = everything, everything, samples.m
         if self.split:
             halves = stratified_split(samples.m, samples.n, self.train_fraction, split_stream)
             fitted, tested, m = halves.train, halves.test, halves.m_test
         preparation = Preparation.fit(samples, fitted, scale=self.scale)
-        kernel = median_kernel(preparation.transform(samples, fitted), self.base)
-        pool = preparation.transform(samples, tested)
-        null = permutation_test(
-            kernel.gram(pool), m, n_permutations=options.n_permutations, rng=permutation_stream, overwrite=True
+        some = fitted if len(fitted) <= DENSE_ROWS else np.sort(split_stream.choice(fitted, MEDIAN_ROWS, replace=False))
+        kernel = median_kernel(preparation.transform(samples, some), self.base)
+        test = kernel_test(
+            kernel,
+            lambda rows: preparation.transform(samples, rows),
+            tested,
+            m,
+            n_permutations=options.n_permutations,
+            rng=permutation_stream,
+            memory_limit=options.memory_limit,
         )
-        return conclude(
+        return conclude_kernel(
             samples,
             options,
-            null,
-            tested_sizes=(m, len(pool) - m),
+            test,
             kernel=kernel,
             preparation=preparation,
-            tested=tested,
+            tested=tested if self.split else None,
             held_out=self.split,
         )
 

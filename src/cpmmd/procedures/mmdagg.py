@@ -14,6 +14,7 @@ from cpmmd.inputs import Preparation, Samples
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
 from cpmmd.permutation import collections as many
 from cpmmd.permutation.dense import PermutationNull
+from cpmmd.permutation.memory import require_dense
 from cpmmd.procedures.base import Procedure, RunOptions, conclude
 from cpmmd.results import TestResult
 from cpmmd.samples import Array, draw_labels
@@ -77,6 +78,7 @@ class MMDAgg(Procedure):
     def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Simulate every single test under common relabelings, correct, decide."""
         b1, b2 = (self.b1, self.b2) if options.n_permutations == self.b1 else (options.n_permutations,) * 2
+        require_dense(options.memory_limit, rows=samples.m + samples.n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(samples, scale=self.scale)
         pool = preparation.transform(samples)
         collection = self._collection(pool, samples.m)

@@ -13,6 +13,7 @@ from cpmmd.inputs import Preparation, Samples
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
 from cpmmd.permutation import collections as many
 from cpmmd.permutation.dense import PermutationNull
+from cpmmd.permutation.memory import require_dense
 from cpmmd.procedures.base import Procedure, RunOptions, conclude
 from cpmmd.results import TestResult
 from cpmmd.samples import Array, draw_labels
@@ -63,6 +64,7 @@ class MMDFuse(Procedure):
 
     def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Fuse the normalised statistics under every relabeling, rank the observed one."""
+        require_dense(options.memory_limit, rows=samples.m + samples.n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(samples, scale=self.scale)
         pool = preparation.transform(samples)
         m, n = samples.m, samples.n

@@ -14,14 +14,15 @@ from cpmmd.criteria import ComplexityPenalized, Criterion
 from cpmmd.errors import InputError
 from cpmmd.inputs import Preparation, Samples
 from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.permutation.dense import PermutationNull, permutation_test
-from cpmmd.procedures.base import Procedure, RunOptions, conclude
+from cpmmd.permutation.engine import KernelTest, kernel_test
+from cpmmd.procedures.base import Choice, Procedure, RunOptions, conclude_kernel
 from cpmmd.results import Calibration, Certificate, Selection, TestResult
-from cpmmd.samples import Array, TwoSample
+from cpmmd.samples import Array, Rows, TwoSample
 from cpmmd.selection import Selector, selector_for
 from cpmmd.selection.ascent_options import Ascent
 from cpmmd.splitting import Split, stratified_split
 
+MAX_TRAIN_ROWS = 2048  # more hardly change the choice (benchmarks/results/selection_size.csv)
 # Valid for p-values of any dependence: Rueschendorf (1982), Meinshausen et al. (2009), Vovk and Wang (2020).
 COMBINE: dict[str, Callable[[Array], float]] = {
     "median": lambda p: 2 * float(np.median(p)),
@@ -52,6 +53,8 @@ class SplitTest(Procedure):
         median p-value, with the combined p-value and the spread in ``details["splits"]``.
     delta
         Confidence parameter of the certificate.
+    max_train_rows
+        Rows of both samples that choose the kernel at most, for selection is quadratic in them; the others are tested.
 
     Notes
     -----
@@ -67,8 +70,10 @@ class SplitTest(Procedure):
     n_splits: int = 1
     combine: str = "median"
     delta: float = 0.05
+    max_train_rows: int = MAX_TRAIN_ROWS
 
     def __post_init__(self) -> None:
+        validation.whole("max_train_rows", self.max_train_rows, at_least=8)
         validation.open_unit("train_fraction", self.train_fraction)
         validation.open_unit("delta", self.delta)
         validation.whole("n_splits", self.n_splits, at_least=1)
@@ -95,36 +100,49 @@ class SplitTest(Procedure):
 
     def _run_split(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Split, calibrate, select, test."""
-        split_stream, calibration_stream, selection_stream, permutation_stream = rng.spawn(4)
-        split = stratified_split(samples.m, samples.n, self.train_fraction, split_stream)
-        preparation = Preparation.fit(samples, split.train, scale=self.scale)
-        train = TwoSample(preparation.transform(samples, split.train), split.m_train, samples.row_shape)
-        selector = selector_for(self.kernel, self.ascent)
-        criterion, calibration = self._calibrated(selector, train, options.alpha, calibration_stream)
-        selection = selector.select(train, criterion, selection_stream)
-        test = TwoSample(preparation.transform(samples, split.test), split.m_test)
-        null = permutation_test(
-            selection.kernel.gram(test.pool),
-            test.m,
+        split_stream, *training_streams, permutation_stream = rng.spawn(4)
+        split = stratified_split(samples.m, samples.n, self.train_fraction, split_stream, at_most=self.max_train_rows)
+        trained = self._train(samples, split.train, split.m_train, options, training_streams)
+        selection, calibration, preparation = trained.selection, trained.calibration, trained.preparation
+        test = kernel_test(
+            selection.kernel,
+            lambda rows: preparation.transform(samples, rows),
+            split.test,
+            split.m_test,
             n_permutations=options.n_permutations,
             rng=permutation_stream,
-            overwrite=True,
+            memory_limit=options.memory_limit,
         )
-        return conclude(
+        return conclude_kernel(
             samples,
             options,
-            null,
-            tested_sizes=(test.m, test.n),
+            test,
             kernel=selection.kernel,
             selection=selection,
             calibration=calibration,
-            certificate=self._certificate(selection, criterion, train, test, null, options),
+            certificate=self._certificate(trained, test, options),
             preparation=preparation,
-            notes=(*selection.notes, *((calibration.note,) if calibration is not None and calibration.note else ())),
+            notes=trained.notes,
             details=_details(split),
             tested=split.test,
             held_out=True,
         )
+
+    def choose(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> Choice:
+        """Select on all rows, none kept for a test."""
+        trained = self._train(samples, None, samples.m, options, rng.spawn(2))
+        return Choice(trained.selection.kernel, trained.preparation, trained.calibration, trained.notes)
+
+    def _train(
+        self, samples: Samples, rows: Rows | None, m: int, options: RunOptions, streams: list[np.random.Generator]
+    ) -> _Trained:
+        """Calibrate and select on some rows of the pool, the first ``m`` of which are of X."""
+        calibration_stream, selection_stream = streams
+        preparation = Preparation.fit(samples, rows, scale=self.scale)
+        train = TwoSample(preparation.transform(samples, rows), m, samples.row_shape)
+        selector = selector_for(self.kernel, self.ascent)
+        criterion, calibration = self._calibrated(selector, train, options.alpha, calibration_stream)
+        return _Trained(train, preparation, criterion, calibration, selector.select(train, criterion, selection_stream))
 
     def _calibrated(
         self, selector: Selector, train: TwoSample, alpha: float, rng: np.random.Generator
@@ -136,17 +154,10 @@ class SplitTest(Procedure):
         calibration = calibrate(selector, train, criterion, alpha=level, rng=rng)
         return criterion.calibrated(calibration.c1), calibration
 
-    def _certificate(
-        self,
-        selection: Selection,
-        criterion: Criterion,
-        train: TwoSample,
-        test: TwoSample,
-        null: PermutationNull,
-        options: RunOptions,
-    ) -> Certificate | None:
+    def _certificate(self, trained: _Trained, test: KernelTest, options: RunOptions) -> Certificate | None:
         if not hasattr(self.kernel, "proxy_constant"):  # outside the theorem, as Liu's mixture is
             return None
+        train, selection, criterion = trained.train, trained.selection, trained.criterion
         kernel = selection.kernel
         return certify(
             mmd2=selection.mmd2,
@@ -156,11 +167,28 @@ class SplitTest(Procedure):
             bound=kernel.bound,
             lipschitz=kernel.base_lipschitz,
             train_sizes=(train.m, train.n),
-            test_sizes=(test.m, test.n),
+            test_sizes=test.sizes,
             alpha=options.alpha,
-            n_permutations=len(null.null),
+            n_permutations=len(test.null.null),
             delta=self.delta,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Trained:
+    """A training half and what it chose."""
+
+    train: TwoSample
+    preparation: Preparation
+    criterion: Criterion
+    calibration: Calibration | None
+    selection: Selection
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What selection and calibration have to say."""
+        calibrated = "" if self.calibration is None else self.calibration.note
+        return (*self.selection.notes, *filter(None, [calibrated]))
 
 
 def _details(split: Split) -> dict[str, object]:

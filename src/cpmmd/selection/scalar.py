@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from cpmmd import mmd
 from cpmmd.criteria import Criterion
@@ -40,7 +39,6 @@ class _Landscape:
 
     def __init__(self, family: ScaleFamily, train: TwoSample) -> None:
         self.family = family
-        self.m, self.n = train.m, train.n
         self.exponents = family.exponents(train.pool)
         self.lift_lipschitz = family.lift_lipschitz(train.pool)
         self.data_norm = train.data_norm
@@ -55,9 +53,7 @@ class _Landscape:
 
     def mmd2(self, sigma: float, labels: Labels) -> Array:
         """Squared MMD of every labeling (rows of ``labels``) at one bandwidth."""
-        W = labels.T.astype(np.float64)
-        centred = mmd.u_centre(self.gram(sigma), overwrite=True)
-        return np.asarray(mmd.quadratic_constant(self.m, self.n) * np.einsum("ib,ib->b", W, centred @ W))
+        return mmd.labelled_mmd2(self.gram(sigma), labels)
 
     def variance(self, sigma: float, labels: Labels) -> float:
         K = self.gram(sigma)
@@ -128,6 +124,8 @@ def median_distance(exponents: Array, power: int) -> float:
 
 def climb(scanned: list[Evaluation], evaluate: Callable[[float], Evaluation]) -> list[Evaluation]:
     """Refine the best scanned point by bounded Brent between its neighbours; give every point looked at."""
+    from scipy.optimize import minimize_scalar  # a tenth of the package's start-up, and cp-full does without
+
     best = int(np.argmax([point.criterion for point in scanned]))
     low, high = scanned[max(best - 1, 0)].sigma, scanned[min(best + 1, len(scanned) - 1)].sigma
     visited = list(scanned)

@@ -35,6 +35,9 @@ class Deep:
     init
         ``"torch"`` (uniform, variance 1/(3 fan_in)), ``"kaiming"`` (normal, variance 2/fan_in, zero biases: the paper's regime)
         or ``"xavier"``.
+    gain
+        Factor on the starting weights of every layer. Where features start far apart (kernel matrix close to the identity) only a
+        penalty moves them, so this number decides how the criteria compare.
     bias
         Whether layers have biases.
     surrogate_width
@@ -47,8 +50,8 @@ class Deep:
 
     Notes
     -----
-    The complexity is the product of the layers' spectral norms times |D|_F / N. The MLP sees inputs centred and divided by one
-    number, the root mean square of the training half, so that units do not matter; a module sees them as they come.
+    The complexity is the product of the layers' spectral norms times ``|D|_F / N``. The MLP sees inputs centred and divided by
+    one number, the root mean square of the training half, so that units do not matter; a module sees them as they come.
     Convolutions are bounded by sqrt(ceil(k/s) per direction) times the norm of the weight reshaped to a matrix.
     """
 
@@ -57,6 +60,7 @@ class Deep:
     out: int = 10
     activation: str = "leaky-relu"
     init: str = "torch"
+    gain: float = 1.0
     bias: bool = True
     surrogate_width: int | None = 200
     module: nn.Module | None = None
@@ -68,6 +72,7 @@ class Deep:
         if self.surrogate_width is not None:
             validation.whole("surrogate_width", self.surrogate_width, at_least=1)
         check_names(self.activation, self.init)
+        validation.positive("gain", self.gain)
         if self.module is not None and not isinstance(self.module, nn.Module):
             raise InputError(f"The 'module' parameter must be a torch.nn.Module. Got {type(self.module).__name__} instead.")
         if self.lipschitz is not None and not callable(self.lipschitz):
@@ -77,7 +82,7 @@ class Deep:
         """Give the architecture for inputs of ``width`` columns, rows of ``row_shape``."""
         if self.module is not None:
             return ModuleNetwork(copy.deepcopy(self.module), self.lipschitz, row_shape)
-        return Mlp((width, *[self.width] * self.depth, self.out), self.activation, self.init, self.bias)
+        return Mlp((width, *[self.width] * self.depth, self.out), self.activation, self.init, self.bias, self.gain)
 
     def input_map(self, train: TwoSample) -> tuple[Array, float]:
         """Give the centre and scale that inputs are mapped by, from the training half."""
@@ -208,14 +213,18 @@ class DeepKernel(GaussianBased):
             raise InputError(f"The kernel was trained on a module of your own ({description['module']}). Pass it as module=.")
         family = Deep(**description["family"], module=module)
         names = [name for name in tensors if name.startswith("parameter.")]
-        return cls(
+        if module is None and len(names) != (family.depth + 1) * (1 + family.bias):
+            raise InputError(f"The file's weights are not those of a network of {family.depth} hidden layers. Save it again.")
+        kernel = cls(
             family=family,
             row_shape=tuple(description["row_shape"]),
             parameters={n.removeprefix("parameter."): torch.from_numpy(np.array(tensors[n])) for n in names},
-            centre=np.array(tensors["centre"]),
-            scale=description["scale"],
-            spectral_product=description["spectral_product"],
+            centre=np.array(tensors["centre"], dtype=np.float64),
+            scale=validation.positive("scale", description["scale"]),
+            spectral_product=validation.non_negative("spectral_product", description["spectral_product"]),
         )
+        kernel.features(kernel.centre[None])  # weights that do not fit together fail here, not in the first test
+        return kernel
 
     def __str__(self) -> str:
         deep = self.family
@@ -223,4 +232,4 @@ class DeepKernel(GaussianBased):
         return f"Gaussian on {what} features, spectral product {self.spectral_product:.4g}"
 
 
-DESCRIBED = ("width", "depth", "out", "activation", "init", "bias", "surrogate_width")
+DESCRIBED = ("width", "depth", "out", "activation", "init", "gain", "bias", "surrogate_width")

@@ -83,6 +83,7 @@ class Mlp(Network):
     activation: str
     init: str
     bias: bool
+    gain: float = 1.0
 
     def initialise(self, seeds: list[int], dtype: torch.dtype, device: str) -> Parameters:
         """Draw the members one after the other, each from its own seed."""
@@ -93,7 +94,7 @@ class Mlp(Network):
         drawn = {}
         for layer, shape in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
             weight, bias = INITS[self.init](shape, self.bias, generator, dtype)
-            drawn[f"weight{layer}"] = weight
+            drawn[f"weight{layer}"] = self.gain * weight
             if self.bias:
                 drawn[f"bias{layer}"] = bias
         return drawn

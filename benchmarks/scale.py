@@ -1,0 +1,225 @@
+"""Size: the streamed engine beside its bare arithmetic, one thread beside two, memory, the cost curve, and packages from PyPI.
+
+``python -m benchmarks.scale`` runs every part and writes ``results/scale.md`` and ``results/scale.png``; parts can be named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.timing import best_times
+from cpmmd import Bandwidth, MedianTest, two_sample_test
+from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.parallel import map_threads, threads
+from cpmmd.permutation.binned import cut_bins
+from cpmmd.permutation.engine import kernel_test
+
+RESULTS = Path(__file__).parent / "results"
+WIDTH = 28
+TILE = 1024
+KERNEL = ScaledKernel(Bandwidth(), 7.0)  # about the median distance of standard normal rows
+
+
+def samples(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(rows)
+    return rng.normal(size=(rows, WIDTH)), rng.normal(size=(rows, WIDTH))
+
+
+def fixed(pool: np.ndarray, m: int) -> None:
+    """The test of one fixed Gaussian kernel."""
+    kernel_test(KERNEL, pool.__getitem__, np.arange(len(pool)), m, n_permutations=999, rng=np.random.default_rng(0))
+
+
+def bare(left: np.ndarray, right: np.ndarray) -> None:
+    """Only the products and exponentials of the tiles i <= j."""
+
+    def row(start: int) -> None:
+        out = np.empty((TILE, TILE), np.float32)
+        for other in range(start, len(left), TILE):
+            a, b = left[start : start + TILE], right[:, other : other + TILE]
+            np.exp(np.matmul(a, b, out=out), out=out)
+
+    with threads_of_blas():
+        map_threads(row, range(0, len(left), TILE))
+
+
+def threads_of_blas():
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1, user_api="blas")
+
+
+def engine() -> list[str]:
+    """20,480 v 20,480: beside the bare arithmetic, and on one and two threads."""
+    x, y = samples(20_480)
+    pool = np.vstack([x, y])
+    left = (0.1 * np.hstack([pool, pool[:, :2]])).astype(np.float32)
+    left[:, -2:] = -1.0
+    right = np.ascontiguousarray(left.T)
+    lines, best = [], {}
+    for count in (1, 2):
+        with threads(count):
+            times = best_times({"engine": lambda: fixed(pool, len(x)), "bare": lambda: bare(left, right)}, rounds=4)
+        best[count] = times["engine"]
+        ratio = times["engine"] / times["bare"]
+        lines.append(
+            f"| fixed Gaussian, {count} thread{'s' * (count > 1)} v its bare products and exponentials | {ratio:.2f} | <= 2 |"
+        )
+        lines.append(f"| (seconds: engine, bare) | {times['engine']:.2f}, {times['bare']:.2f} | |")
+    return [*lines, f"| one thread v two | {best[1] / best[2]:.2f} | >= 1.7 |"]
+
+
+def full() -> list[str]:
+    """20,000 v 20,000 of cp-full beside the fixed kernel."""
+    x, y = samples(20_000)
+    pool = np.vstack([x, y])
+    with threads(2):
+        times = best_times({"cp-full": lambda: two_sample_test(x, y, rng=0), "fixed": lambda: fixed(pool, len(x))}, rounds=1)
+    return [f"| cp-full v the fixed kernel, 20,000 v 20,000, 2 threads | {times['cp-full'] / times['fixed']:.1f} | <= 40 |"]
+
+
+PEAK = """
+import resource, sys
+import numpy as np
+from benchmarks.scale import fixed, samples
+from cpmmd import two_sample_test
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+x, y = samples(int(sys.argv[2]))
+pool = np.vstack([x, y])
+fixed(pool, len(x)) if sys.argv[1] == "fixed" else two_sample_test(x, y, rng=0)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+def peak(what: str, rows: int) -> float:
+    """Give the peak memory of a process of its own, in MB above the interpreter with its imports: data included."""
+    answer = subprocess.run([sys.executable, "-c", PEAK, what, str(rows)], capture_output=True, text=True, check=True)
+    return float(answer.stdout)
+
+
+def memory() -> list[str]:
+    """Peak memory above the interpreter, the data included."""
+    lines = [
+        f"| peak memory of the fixed kernel, {n:,} v {n:,} | {peak('fixed', n):.0f} MB | < 400 MB |" for n in (20_480, 50_000)
+    ]
+    return [*lines, f"| peak memory of cp-full, 20,000 v 20,000 | {peak('full', 20_000):.0f} MB | < 2000 MB |"]
+
+
+def curve() -> list[str]:
+    """Time and memory from 1e3 to 1e5 rows."""
+    sizes = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000]
+    fixed_times, full_times, peaks = [], [], []
+    for rows in sizes:
+        x, y = samples(rows // 2)
+        pool = np.vstack([x, y])
+        run: dict[str, Callable[[], object]] = {"fixed": lambda: fixed(pool, len(x))}  # noqa: B023
+        if rows <= 20_000:
+            run["cp-full"] = lambda: two_sample_test(x, y, rng=0)  # noqa: B023
+        with threads(2):
+            times = best_times(run, rounds=2)
+        fixed_times.append(times["fixed"])
+        full_times.append(times.get("cp-full", np.nan))
+        peaks.append(peak("fixed", rows // 2))
+    large = np.array(sizes) >= 10_000
+    slope = np.polyfit(np.log(np.array(sizes)[large]), np.log(np.array(fixed_times)[large]), 1)[0]
+    draw(sizes, fixed_times, full_times, peaks)
+    rows = [
+        f"| {n:,} | {a:.3f} | {'' if np.isnan(b) else f'{b:.2f}'} | {c:.0f} |"
+        for n, a, b, c in zip(sizes, fixed_times, full_times, peaks, strict=True)
+    ]
+    head = [
+        "",
+        "| rows in all | fixed kernel, s | cp-full, s | peak memory of the fixed kernel, MB |",
+        "| --- | --- | --- | --- |",
+    ]
+    return [f"| slope of log time from 10,000 rows on | {slope:.2f} | 2 |", *head, *rows]
+
+
+def draw(sizes: list[int], fixed_times: list[float], full_times: list[float], peaks: list[float]) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    left.loglog(sizes, fixed_times, "o-", label="one fixed kernel")
+    left.loglog(sizes, full_times, "s--", label="cp-full")
+    left.loglog(sizes[3:], [fixed_times[3] * (n / sizes[3]) ** 2 for n in sizes[3:]], "k:", label="slope 2")
+    left.set(xlabel="rows in all", ylabel="seconds, 2 threads")
+    left.legend()
+    right.semilogx(sizes, peaks, "o-")
+    right.set(xlabel="rows in all", ylabel="peak memory above the interpreter, MB", ylim=(0, max(400, 1.1 * max(peaks))))
+    figure.savefig(RESULTS / "scale.png", dpi=120)
+
+
+def peers() -> list[str]:
+    """1000 v 1000, d = 28, 200 permutations, one thread: hyppo's and goodpoints' own permutation tests."""
+    x, y = samples(1000)
+    run: dict[str, Callable[[], object]] = {
+        "median": lambda: two_sample_test(x, y, method=MedianTest(), n_permutations=200, rng=0),
+        "cp-full": lambda: two_sample_test(x, y, n_permutations=200, rng=0),
+        "hyppo": lambda: hyppo_test(x, y),
+        "goodpoints": lambda: goodpoints_test(x, y),
+    }
+    lines, with_errors = [], {}
+    for name in ("hyppo", "goodpoints"):
+        try:
+            {"hyppo": hyppo_test, "goodpoints": goodpoints_test}[name](x[:64], y[:64])  # compiles
+        except Exception as error:  # an absent or broken package is a line of the table
+            with_errors[name] = f"{type(error).__name__}: {error}"
+            run.pop(name)
+    slow = {name: run.pop(name) for name in ("hyppo",) if name in run}  # minutes: one round, after the one that compiled it
+    with threads(1):
+        times = best_times(run, rounds=3)
+        for name, work in slow.items():
+            start = time.perf_counter()
+            work()
+            times[name] = time.perf_counter() - start
+    for name in ("hyppo", "goodpoints"):
+        if name in with_errors:
+            lines.append(f"| {name} | not run: {with_errors[name][:100]} | |")
+            continue
+        wanted = ">= 20" if name == "hyppo" else ""
+        lines.append(f"| {name} MMD v `median`, 1000 v 1000, 200 permutations | {times[name] / times['median']:.1f} | {wanted} |")
+        lines.append(f"| {name} MMD v `cp-full` (51 kernels) | {times[name] / times['cp-full']:.1f} | |")
+    return lines
+
+
+def hyppo_test(x: np.ndarray, y: np.ndarray) -> object:
+    from hyppo.ksample import MMD
+
+    return MMD(compute_kernel="gaussian").test(x, y, reps=200, workers=1, auto=False)
+
+
+def goodpoints_test(x: np.ndarray, y: np.ndarray) -> object:
+    from goodpoints.ctt import ctt
+
+    return ctt(x, y, g=4, B=200, lam=np.sqrt(2) * KERNEL.sigma, null_seed=0)
+
+
+PARTS: dict[str, Callable[[], list[str]]] = {"engine": engine, "full": full, "memory": memory, "peers": peers, "curve": curve}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("parts", nargs="*", default=list(PARTS), choices=[*PARTS, []])
+    lines = ["| what | measured | wanted |", "| --- | --- | --- |"]
+    chosen = arguments.parse_args().parts
+    for part in chosen:
+        for line in PARTS[part]():
+            print(line, flush=True)
+            lines.append(line)
+    if len(chosen) == len(PARTS):
+        bins = cut_bins(20_480, 20_480, np.random.default_rng(0))
+        note = (
+            f"Two cores, ratios of best times side by side in one run; {bins.count} bins of {bins.size} rows at 20,480 v 20,480."
+        )
+        (RESULTS / "scale.md").write_text("\n".join(["# Cost at scale", "", note, "", *lines]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

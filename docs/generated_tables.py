@@ -1,0 +1,51 @@
+"""Tables of the pages, made from the results of the benchmarks: nothing is typed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from pathlib import Path
+
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+METHODS = ("cp-full", "mmdagg", "mmdfuse", "median", "cp-linear", "cp-polynomial")
+LINES = {
+    "power.md": lambda: power(),
+    "scale.md": lambda: (RESULTS / "scale.md").read_text().split("\n", 2)[2],
+    "binned.md": lambda: table(RESULTS / "binned_power.csv"),
+    "selection.md": lambda: table(RESULTS / "selection_size.csv"),
+}
+
+
+def write(folder: Path) -> None:
+    """Write every table into ``folder/generated``."""
+    target = folder / "generated"
+    target.mkdir(exist_ok=True)
+    for name, make in LINES.items():
+        text = make()
+        if not (target / name).exists() or (target / name).read_text() != text:
+            (target / name).write_text(text)
+
+
+def power() -> str:
+    """Power of the methods on every panel: share of rejections at level 0.05."""
+    counts: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for line in (RESULTS / "power_panels.jsonl").read_text().splitlines():
+        one = json.loads(line)
+        counts[one["panel"], one["method"]].append(int(one["pvalue"] <= 0.05))
+    panels = list(dict.fromkeys(panel for panel, _ in counts))
+    lines = ["| panel | " + " | ".join(METHODS) + " |", "|" + " --- |" * (len(METHODS) + 1)]
+    for panel in panels:
+        rates = [sum(c) / len(c) if (c := counts[panel, method]) else float("nan") for method in METHODS]
+        best = max(rates)
+        shown = [f"**{rate:.2f}**" if rate >= best - 0.005 else f"{rate:.2f}" for rate in rates]
+        lines.append(f"| {panel} | " + " | ".join(shown) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def table(path: Path) -> str:
+    """Give a CSV file as a Markdown table."""
+    with path.open(newline="") as file:
+        head, *rows = list(csv.reader(file))
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"

@@ -1,0 +1,102 @@
+"""An experiment: cells, a task, a summary and a figure; and where its results lie."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cpmmd import Study, StudyTable
+from cpmmd.progress import Progress
+from cpmmd.study import Cell, Task
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+PAPER = HERE / "paper"
+MANY = 10**9  # repetitions: all there are
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of the paper.
+
+    Attributes
+    ----------
+    id, artefact, title
+        Its short name, where it stands in the paper, what it shows.
+    task, cells, repetitions, data_keys, settings
+        The study, see :class:`cpmmd.Study`; the paper's number of repetitions.
+    summarise
+        Turns the table into the rows of ``summary.csv``; by default the table's own.
+    draw
+        Turns (table, summary rows) into a matplotlib figure in the paper's form.
+    jobs
+        Largest number of processes: 1 where times are measured.
+    needs
+        Names of the data sets it draws from.
+    note
+        What a reader must know beside the numbers.
+    """
+
+    id: str
+    artefact: str
+    title: str
+    task: Task
+    cells: Sequence[Cell]
+    repetitions: int
+    data_keys: tuple[str, ...] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    summarise: Callable[[StudyTable], Rows] = lambda table: table.rows
+    draw: Callable[[StudyTable, Rows], Any] | None = None
+    jobs: int | None = None
+    needs: tuple[str, ...] = ()
+    note: str = ""
+
+    def study(self, repetitions: int | None = None) -> Study:
+        """Give the study, with the paper's repetitions unless told."""
+        count = self.repetitions if repetitions is None else repetitions
+        return Study(self.id, self.task, self.cells, count, data_keys=self.data_keys, settings=self.settings)
+
+    def run(self, results: Path, *, repetitions: int | None, jobs: int, progress: Progress | None) -> StudyTable:
+        """Run what is missing and write the summary and the figure."""
+        processes = jobs if self.jobs is None else min(jobs, self.jobs)
+        table = self.study(repetitions).run(results / self.id / "raw.jsonl", n_jobs=processes, progress=progress)
+        self.publish(table, results)
+        return table
+
+    def publish(self, table: StudyTable, results: Path) -> None:
+        """Write ``summary.csv`` and ``figure.svg`` from a table."""
+        rows = self.summarise(table)
+        write_csv(results / self.id / "summary.csv", rows)
+        if self.draw is not None and table.repetitions:
+            from experiments.figures import save
+
+            save(self.draw(table, rows), results / self.id / "figure.svg")
+
+    def read(self, results: Path) -> StudyTable | None:
+        """Give what is finished, or None."""
+        path = results / self.id / "raw.jsonl"
+        if not path.exists():
+            return None
+        return self.study(MANY).read(path)
+
+
+def write_csv(path: Path, rows: Rows) -> None:
+    """Write rows that may differ in their columns."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+
+
+def read_csv(path: Path) -> Rows:
+    """Give the rows of a CSV file as text."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [dict(row) for row in csv.DictReader(file)]

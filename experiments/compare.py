@@ -1,0 +1,86 @@
+"""Ours beside the paper's: one verdict a cell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.base import PAPER, Experiment, Rows, read_csv
+
+ERRORS = 2.0  # standard errors that still count as the same
+RATES = ("reject", "collapsed")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One number of the paper and ours."""
+
+    cell: str
+    quantity: str
+    paper: str
+    ours: str
+    verdict: str
+    note: str
+
+
+def compare(experiment: Experiment, results: Path) -> list[Comparison]:
+    """Give the comparison of one experiment, from its summary."""
+    rows = read_csv(results / experiment.id / "summary.csv")
+    return [_compare_one(claim, rows) for claim in read_csv(PAPER / f"{experiment.id}.csv")]
+
+
+def _compare_one(claim: dict[str, Any], rows: Rows) -> Comparison:
+    quantity, relation, value = claim["quantity"], claim["relation"], float(claim["value"])
+    cell = dict(part.split("=", 1) for part in claim["cell"].split(";"))
+    found = next((row for row in rows if all(_same(row.get(k), v) for k, v in cell.items()) and row.get(quantity)), None)
+    shown = cell.get("quantity", claim["cell"].replace(";", ", "))
+    if "quantity" in cell:
+        shown = ", ".join(v for v in cell.values())
+    paper = ("" if relation in ("=", "~", "level") else f"{relation} ") + f"{value:g}"
+    what = "" if quantity == "value" else quantity
+    if found is None:
+        return Comparison(shown, what, paper, "", "not run", claim["note"])
+    ours = float(found[quantity])
+    count = int(float(found.get("repetitions") or found.get("seeds") or 0))
+    if quantity in RATES:
+        verdict, error = _judge_rate(relation, value, claim["repetitions"], ours, count)
+        text = f"{ours:.2f} ± {error:.2f} ({count})"
+    else:
+        verdict = _judge_number(relation, value, float(claim["tolerance"] or 0.25), ours)
+        text = f"{ours:.3g}"
+    return Comparison(shown, what, paper, text, verdict, claim["note"])
+
+
+def _same(found: str | None, wanted: str) -> bool:
+    if found == wanted:
+        return True
+    try:
+        return float(found or "nan") == float(wanted)
+    except ValueError:
+        return False
+
+
+def _judge_rate(relation: str, value: float, repetitions: str, ours: float, count: int) -> tuple[str, float]:
+    """Two proportions, pooled: the same where they differ by at most two standard errors."""
+    error = math.sqrt(max(ours * (1 - ours), 0) / count) if count else math.nan
+    if relation == "level":
+        spread = math.sqrt(value * (1 - value) / count)
+        return ("within error" if abs(ours - value) <= ERRORS * spread else "worse" if ours > value else "below the level"), error
+    theirs = int(repetitions) if repetitions else None
+    pooled = value if theirs is None else (value * theirs + ours * count) / (theirs + count)
+    spread = math.sqrt(pooled * (1 - pooled) * (1 / count + (0 if theirs is None else 1 / theirs)))
+    kept = {
+        "=": abs(ours - value) <= ERRORS * spread,
+        "<=": ours <= value + ERRORS * spread,
+        ">=": ours >= value - ERRORS * spread,
+    }
+    return ("within error" if kept[relation] else "better" if ours > value else "worse"), error
+
+
+def _judge_number(relation: str, value: float, tolerance: float, ours: float) -> str:
+    """Numbers that are no rates: within a relative tolerance, which stands beside the paper's number."""
+    slack = tolerance * abs(value)
+    kept = {"~": abs(ours - value) <= slack, "<=": ours <= value + slack, ">=": ours >= value - slack}
+    return "within error" if kept[relation] else "higher" if ours > value else "lower"

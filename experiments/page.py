@@ -1,0 +1,82 @@
+"""The comparison printed, and docs/reproduction.md made from it and a hand-written template."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from experiments.base import HERE, Experiment
+from experiments.compare import Comparison
+from experiments.compare import compare as compare_one
+from experiments.registry import MODULES, find
+
+TEMPLATE = HERE / "reproduction.template.md"
+PAGE = HERE.parent / "docs" / "reproduction.md"
+REFERENCE = "../experiments/results"  # from the page to the figures
+
+
+def compare(name: str | None, *, results: Path, write_docs: bool) -> int:
+    """Print one id's comparison or all; write the page where asked."""
+    names = list(MODULES) if name is None else [name]
+    for one in names:
+        experiment = find(one)
+        table = experiment.read(results)
+        if table is not None:
+            experiment.publish(table, results)
+        print(f"\n{one}: {experiment.title}")
+        print(_table(compare_one(experiment, results)))
+    if write_docs:
+        PAGE.write_text(page(results))
+        print(f"\nwrote {PAGE}")
+    return 0
+
+
+def page(results: Path) -> str:
+    """Give the page: the template with its three generated parts."""
+    experiments = [find(name) for name in MODULES]
+    parts = {
+        "status": _status(experiments, results),
+        "verdicts": _verdicts(experiments, results),
+        "comparison": "\n".join(_section(experiment, results) for experiment in experiments),
+    }
+    text = TEMPLATE.read_text()
+    for name, part in parts.items():
+        text = text.replace("{{ " + name + " }}", part)
+    return text
+
+
+def _status(experiments: list[Experiment], results: Path) -> str:
+    """How many repetitions of each id there are, and the processor time they took."""
+    lines = ["| id | paper | cells | repetitions | of | processor time |", "| --- | --- | --- | --- | --- | --- |"]
+    total = 0.0
+    for one in experiments:
+        table = one.read(results)
+        done = 0 if table is None else len(table.repetitions) // len(one.cells)
+        seconds = 0.0 if table is None else table.seconds
+        total += seconds
+        lines.append(f"| {one.id} | {one.artefact} | {len(one.cells)} | {done} | {one.repetitions} | {seconds / 60:.1f} min |")
+    lines.append(f"\nProcessor time in all: {total / 3600:.1f} hours, half of that on two cores that do nothing else.")
+    return "\n".join(lines)
+
+
+def _verdicts(experiments: list[Experiment], results: Path) -> str:
+    counts = Counter(one.verdict for e in experiments for one in compare_one(e, results))
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+
+
+def _section(experiment: Experiment, results: Path) -> str:
+    lines = [f"### {experiment.id}: {experiment.artefact}", "", f"{experiment.title[0].upper()}{experiment.title[1:]}."]
+    if experiment.note:
+        lines[-1] += f" {experiment.note}"
+    if (results / experiment.id / "figure.svg").exists():
+        lines += ["", f"![{experiment.title}]({REFERENCE}/{experiment.id}/figure.svg)"]
+    comparisons = compare_one(experiment, results)
+    if comparisons:
+        lines += ["", _table(comparisons)]
+    return "\n".join([*lines, ""])
+
+
+def _table(comparisons: list[Comparison]) -> str:
+    lines = ["| cell | number | paper | ours (repetitions) | verdict | note |", "| --- | --- | --- | --- | --- | --- |"]
+    lines += [f"| {c.cell} | {c.quantity} | {c.paper} | {c.ours} | {c.verdict} | {c.note} |" for c in comparisons]
+    return "\n".join(lines)

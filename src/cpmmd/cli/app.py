@@ -1,0 +1,248 @@
+"""The commands and their help. Everything else is imported by the command that needs it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cpmmd import __version__
+from cpmmd.cli import ERROR, options
+from cpmmd.cli.failures import Commands
+from cpmmd.cli.options import ALPHA, METHOD
+from cpmmd.cli.settings import Reading, Settings
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+Report = Annotated[str | None, typer.Option("--report", metavar="FILE", help="Write a report: .html, .md or .json.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cpmmd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Are these two samples from the same distribution?
+
+    \b
+    cpmmd test reference.csv today.csv          compare two files
+    cpmmd test people.csv --split-by country    compare the groups of one file
+    cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
+    cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
+    cpmmd demo                                  see it work
+
+    Files: CSV, TSV, JSON lines (also .gz), Parquet, Arrow, NPY, NPZ, and - for standard input.
+
+    Exit code: 0 no difference found, 1 difference found, 2 error.
+    """
+
+
+@app.command("test")
+def compare(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files; one with --split-by.", show_default=False)],
+    method: options.Method = METHOD,
+    alpha: options.Alpha = ALPHA,
+    permutations: options.Permutations = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    split_by: Annotated[
+        str | None, typer.Option("--split-by", metavar="COLUMN", help="Compare the groups that this column makes in one file.")
+    ] = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    missing: options.Missing = "error",
+    scale: options.Scale = None,
+    format: options.Format = None,
+    memory_limit: options.MemoryLimit = None,
+    json: options.Json = False,
+    report: Report = None,
+    explain: options.Explain = True,
+    exit_zero: options.ExitZero = False,
+) -> None:
+    """Test whether two files come from the same distribution.
+
+    \b
+    cpmmd test reference.csv today.csv
+    cpmmd test a.parquet b.parquet --columns age,income --report report.html
+    cpmmd test people.csv --split-by country --json
+    zcat old.csv.gz | cpmmd test - new.csv --missing impute
+    cpmmd test data.npz:before data.npz:after --method mmdagg --seed 1
+
+    Columns are matched by name; text columns are categories. More than two groups are each compared with the rest, their
+    p-values adjusted. Exit code: 0 no difference found, 1 difference found, 2 error.
+    """
+    from cpmmd.cli.comparison import Answering, compare_files
+    from cpmmd.cli.groups import compare_groups
+
+    reading = Reading.of(columns, drop, text, format, memory_limit)
+    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale)
+    answering = Answering(json, report, explain)
+    wanted = 2 if split_by is None else 1
+    if len(files) != wanted:
+        raise typer.BadParameter(f"{'Two files are' if wanted == 2 else 'With --split-by one file is'} needed. Got {len(files)}.")
+    if split_by is None:
+        differs = compare_files(files, reading, settings, answering)
+    else:
+        differs = compare_groups(files[0], split_by, reading, settings, answering)
+    raise typer.Exit(int(differs and not exit_zero))
+
+
+@app.command()
+def fit(
+    reference: Annotated[str, typer.Argument(help="The file that batches are compared with.", show_default=False)],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where the detector goes.", show_default=False)],
+    example: Annotated[
+        str | None, typer.Option("--example", metavar="FILE", help="A batch that differs: trains the kernel to see it.")
+    ] = None,
+    method: options.Method = METHOD,
+    alpha: options.Alpha = ALPHA,
+    permutations: options.Permutations = None,
+    seed: options.Seed = None,
+    jobs: options.Jobs = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    missing: options.Missing = "error",
+    scale: options.Scale = None,
+    format: options.Format = None,
+    memory_limit: options.MemoryLimit = None,
+    json: options.Json = False,
+) -> None:
+    """Keep a reference in a file that `cpmmd check` compares batches with.
+
+    \b
+    cpmmd fit reference.csv -o detector.cpmmd
+    cpmmd fit reference.parquet --example bad_week.parquet -o detector.cpmmd
+    """
+    from cpmmd.cli.detection import fit
+
+    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale)
+    fit(reference, output, example, Reading.of(columns, drop, text, format, memory_limit), settings, as_json=json)
+
+
+@app.command()
+def check(
+    detector: Annotated[str, typer.Argument(metavar="DETECTOR", help="What `cpmmd fit` wrote.", show_default=False)],
+    batches: Annotated[list[str], typer.Argument(metavar="BATCH...", help="Files to check.", show_default=False)],
+    alpha: Annotated[float | None, typer.Option("--alpha", "-a", help="Level; the detector's by default.")] = None,
+    history: Annotated[
+        str | None,
+        typer.Option("--history", metavar="FILE", help="Keep the answers in an SQLite file; known batches are skipped."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Test batches that the history knows, too.")] = False,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    format: options.Format = None,
+    memory_limit: options.MemoryLimit = None,
+    json: options.Json = False,
+    report: Report = None,
+    explain: options.Explain = True,
+    exit_zero: options.ExitZero = False,
+) -> None:
+    """Test batches against a detector: one line each, p-values adjusted for their number.
+
+    \b
+    cpmmd check detector.cpmmd monday.csv tuesday.csv
+    cpmmd check detector.cpmmd today.parquet --history history.sqlite --report series.html
+    cpmmd check detector.cpmmd batches/*.csv --json
+
+    A batch is known by its file name. Exit code: 0 no difference found, 1 difference found in a batch tested now, 2 error.
+    """
+    from cpmmd.cli.comparison import Answering
+    from cpmmd.cli.detection import Checking, check
+
+    reading = Reading.of(columns, drop, text, format, memory_limit)
+    differs, failed = check(detector, batches, reading, Checking(alpha, history, again), Answering(json, report, explain))
+    raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
+
+
+@app.command()
+def power(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="Two pilot files.", show_default=False)],
+    sizes: Annotated[
+        str | None,
+        typer.Option("--sizes", "-n", metavar="50,100,...", help="Rows of each sample; by default around the pilot's."),
+    ] = None,
+    target: Annotated[float, typer.Option("--target", help="The power to find the number of rows for.")] = 0.8,
+    repetitions: Annotated[int, typer.Option("--repetitions", "-r", help="Draws of each size.")] = 100,
+    method: options.Method = METHOD,
+    alpha: options.Alpha = ALPHA,
+    permutations: options.Permutations = None,
+    seed: options.Seed = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Number of processes; one by default.")] = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    missing: options.Missing = "error",
+    format: options.Format = None,
+    memory_limit: options.MemoryLimit = None,
+    json: options.Json = False,
+    plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Estimate how many rows it takes to find the difference that two pilot files show.
+
+    \b
+    cpmmd power pilot_a.csv pilot_b.csv
+    cpmmd power a.csv b.csv --sizes 50,100,200,400 --plot power.png --jobs 4
+
+    Sizes up to the pilot's are tried on rows drawn from it without replacement; larger ones are extrapolated.
+    """
+    from cpmmd.cli.power import plan
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    settings = Settings(method, alpha, permutations, seed, jobs, missing)
+    reading = Reading.of(columns, drop, text, format, memory_limit)
+    plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json)
+
+
+@app.command()
+def demo(
+    folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="Where its files go.", show_default=True)] = "cpmmd-demo",
+) -> None:
+    """Compare real tumours: two files that differ, two that do not, and a report to open.
+
+    \b
+    cpmmd demo
+    """
+    from cpmmd.cli.demo import demonstrate
+
+    demonstrate(folder)
+
+
+@app.command()
+def methods(json: options.Json = False) -> None:
+    """List the tests that --method takes.
+
+    \b
+    cpmmd methods
+    cpmmd methods --json
+    """
+    from cpmmd.cli.listing import list_methods
+
+    list_methods(as_json=json)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of what --json prints.
+
+    \b
+    cpmmd schema > result.schema.json
+    """
+    from cpmmd.cli.listing import print_schema
+
+    print_schema()

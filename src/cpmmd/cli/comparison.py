@@ -1,0 +1,121 @@
+"""``cpmmd test``: two files, or the groups of one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cpmmd.cli import where
+from cpmmd.cli.output import note, say, say_json, say_verdict
+from cpmmd.cli.progress import progress
+from cpmmd.cli.settings import Reading, Settings, command_line
+from cpmmd.errors import InputError
+
+
+@dataclass(frozen=True)
+class Answering:
+    """What is wanted of an answer."""
+
+    json: bool = False
+    report: str | None = None
+    explain: bool = True
+
+    def check(self) -> None:
+        """Refuse a report that could not be written, before the work is done."""
+        if self.report is None:
+            return
+        from cpmmd.report.files import format_of
+
+        format_of(self.report)
+        if not Path(self.report).parent.is_dir():
+            raise InputError(f"There is no folder {str(Path(self.report).parent)!r} for the report. Make it first.")
+
+
+def compare_files(files: Sequence[str], reading: Reading, settings: Settings, answering: Answering) -> bool:
+    """Compare two files; whether they differ."""
+    answering.check()
+    x, y = reading.read(files)
+    notes = ["both names are the same file"] if _same_file(files) else []
+    return compare(x, y, files, reading, settings, answering, notes=notes)
+
+
+def compare(
+    x: Any,
+    y: Any,
+    files: Sequence[str],
+    reading: Reading,
+    settings: Settings,
+    answering: Answering,
+    *,
+    split_by: str | None = None,
+    notes: Sequence[str] = (),
+) -> bool:
+    """Compare two samples and print the answer."""
+    with progress() as line:
+        result = settings.test(x, y, line)
+    again = command_line("test", files, {"--split-by": split_by, **reading.arguments(), **settings.arguments(result.seed)})
+    noticed = list(dict.fromkeys((*notes, *x.notes, *y.notes)))
+    if not answering.json:  # the answer does not wait for its explanation
+        note(noticed)
+        _say_evidence(result, x, y)
+    with progress():
+        explanation = where.explained(result) if answering.explain else None
+        if answering.report is not None:
+            result.report(answering.report, command=again, title=f"{x.label} v {y.label}")
+    if answering.json:
+        say_json(_document(x, y, split_by, result, explanation, again, noticed))
+    else:
+        if explanation is not None:
+            where.say_where(explanation)
+        _say_rest(again, answering.report)
+    return bool(result.reject)
+
+
+def _say_evidence(result: Any, x: Any, y: Any) -> None:
+    verdict, *evidence = str(result).splitlines()
+    say_verdict(verdict, differs=result.reject)
+    say()
+    say("Evidence")
+    say(f"  x            {x.label}")
+    say(f"  y            {y.label}")
+    for line in evidence:
+        if not line.startswith("  repeat with"):
+            say(line)
+    sys.stdout.flush()
+
+
+def _say_rest(again: str, report: str | None) -> None:
+    say()
+    say("Repeat with")
+    say(f"  {again}", limit=4000)
+    if report is not None:
+        say()
+        say(f"Report: {report}")
+
+
+def _document(
+    x: Any, y: Any, split_by: str | None, result: Any, explanation: Any, again: str, notes: list[str]
+) -> dict[str, Any]:
+    return {
+        "command": "test",
+        "repeat": again,
+        "reject": result.reject,
+        "sentence": str(result).splitlines()[0],
+        "split_by": split_by,
+        "x": {"name": x.label, "rows": x.rows},
+        "y": {"name": y.label, "rows": y.rows},
+        "columns": list(x.columns),
+        "notes": notes,
+        "result": result.to_dict(),
+        "explanation": where.document(explanation),
+    }
+
+
+def _same_file(files: Sequence[str]) -> bool:
+    try:
+        return Path(files[0]).samefile(files[1])
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,71 @@
+"""``cpmmd demo``: a real comparison on real data, with files to look at afterwards."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cpmmd.cli.comparison import Answering, compare_files
+from cpmmd.cli.output import say
+from cpmmd.cli.settings import Reading, Settings
+from cpmmd.errors import InputError
+
+ROWS = 60  # of each kind of tumour
+SEED = 0
+
+
+def demonstrate(folder: str) -> None:
+    """Write tumours to CSV files, compare those that differ and those that do not, and leave a report."""
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        benign, malignant, others = (place / f"{name}.csv" for name in ("benign", "malignant", "more_benign"))
+        names, kinds = _tumours()
+        for file, rows in zip((benign, malignant, others), kinds, strict=True):
+            _write(file, names, rows)
+    except OSError as error:
+        raise InputError(f"The demo cannot write to {folder!r} ({error.strerror}). Name another folder.") from error
+    say(f"Breast cancer data of scikit-learn, {len(names)} measurements a tumour. Benign against malignant, {ROWS} of each:")
+    report = str(place / "report.html") if _can_report() else None
+    _compare([str(benign), str(malignant)], report)
+    say()
+    say("Benign against other benign ones:")
+    _compare([str(benign), str(others)], None)
+    say()
+    say(f"The files are in {place.resolve()}", limit=1000)
+    if report is None:
+        say("For a report as well: pip install 'cpmmd[report]'")
+    else:
+        say(f"The report is {Path(report).resolve()}", limit=1000)
+
+
+def _compare(files: list[str], report: str | None) -> None:
+    say(f"$ cpmmd test {shlex.join(files)} --seed {SEED}{'' if report is None else ' --report ' + shlex.quote(report)}")
+    say()
+    compare_files(files, Reading(), Settings(seed=SEED), Answering(report=report))
+
+
+def _tumours() -> tuple[list[str], list[Any]]:
+    """Give the measurements' names; then benign, malignant and more benign tumours."""
+    import numpy as np
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    rng = np.random.default_rng(SEED)
+    benign, malignant = (rng.permutation(data.data[data.target == target]) for target in (1, 0))
+    return list(data.feature_names), [benign[:ROWS], malignant[:ROWS], benign[ROWS : 2 * ROWS]]
+
+
+def _write(file: Path, names: Sequence[str], rows: Iterable[Iterable[float]]) -> None:
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(names)
+        writer.writerows([float(value) for value in row] for row in rows)
+
+
+def _can_report() -> bool:
+    return find_spec("jinja2") is not None and find_spec("matplotlib") is not None

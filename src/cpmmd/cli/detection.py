@@ -1,0 +1,232 @@
+"""``cpmmd fit`` and ``cpmmd check``: a reference once, then batch after batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cpmmd.cli import where
+from cpmmd.cli.comparison import Answering
+from cpmmd.cli.output import note, probability, say, say_json, say_table, say_verdict
+from cpmmd.cli.progress import progress
+from cpmmd.cli.settings import STDIN, Reading, Settings, command_line
+from cpmmd.errors import CpmmdError, InputError
+
+LEADING = 2  # columns named in a batch's line
+
+
+def fit(file: str, output: str, example: str | None, reading: Reading, settings: Settings, *, as_json: bool) -> None:
+    """Fit a detector to a reference and save it."""
+    from cpmmd.detector import DriftDetector
+
+    if not Path(output).parent.is_dir():
+        raise InputError(f"There is no folder {str(Path(output).parent)!r} for the detector. Make it first.")
+    samples = reading.read([file] if example is None else [file, example])
+    detector = DriftDetector(
+        settings.method,
+        alpha=settings.alpha,
+        n_permutations=settings.permutations,
+        rng=settings.seed,
+        missing=settings.missing,
+        scale=settings.scale,
+        n_jobs=settings.jobs,
+    ).fit(*(sample.data for sample in samples))
+    detector.save(output)
+    options = {"--output": output, "--example": example, **reading.arguments(), **settings.arguments(detector.seed_)}
+    again = command_line("fit", [file], options)
+    noticed = list(dict.fromkeys((*(line for sample in samples for line in sample.notes), *detector.notes_)))
+    if as_json:
+        described = {
+            "detector": output,
+            "reference": {"name": file, "rows": samples[0].rows},
+            "columns": list(samples[0].columns),
+        }
+        chosen = {"method": settings.method, "alpha": settings.alpha, "seed": detector.seed_}
+        say_json({"command": "fit", "repeat": again, **described, **chosen, "notes": noticed})
+        return
+    note(noticed)
+    say(f"Saved {output}: {samples[0].rows} reference rows, {len(samples[0].columns)} columns, {settings.method}.")
+    if detector.kernel_ is not None:
+        say(f"  kernel  {detector.kernel_}")
+    say()
+    say("Check batches with")
+    say(f"  {command_line('check', [output, 'BATCH...'], {})}", limit=4000)
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What became of one batch: tested, already known, or not readable."""
+
+    name: str
+    record: dict[str, Any] = field(default_factory=dict)
+    result: Any = None
+    columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    error: str | None = None
+
+    @property
+    def status(self) -> str:
+        """One word."""
+        if self.error is not None:
+            return "error"
+        return "known" if self.result is None else "tested"
+
+    @property
+    def differs(self) -> bool:
+        """Whether this call found a difference."""
+        return self.status == "tested" and bool(self.record["reject"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        blank = dict.fromkeys(("time", "rows", "pvalue", "adjusted", "statistic", "effect", "reject", "method", "seed"))
+        return {
+            "batch": self.name,
+            **blank,
+            **self.record,
+            "status": self.status,
+            "leading_columns": list(self.columns),
+            "notes": list(self.notes),
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True)
+class Checking:
+    """What ``check`` was asked for."""
+
+    alpha: float | None = None
+    history: str | None = None
+    again: bool = False
+
+
+def check(
+    detector_file: str, files: Sequence[str], reading: Reading, checking: Checking, answering: Answering
+) -> tuple[bool, bool]:
+    """Test batches against a detector; whether any differs, and whether any could not be tested."""
+    from cpmmd.detector import DriftDetector
+    from cpmmd.history import History
+
+    answering.check()
+    if list(files).count(STDIN) > 1:
+        raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
+    detector = DriftDetector.load(detector_file)
+    alpha = detector.alpha if checking.alpha is None else checking.alpha
+    history = None if checking.history is None else History(checking.history)
+    try:
+        known = {} if history is None else {record["batch"]: record for record in history.records()}
+        checked = _adjusted(_tested(detector, files, reading, {} if checking.again else known), alpha, answering)
+        new = [batch for batch in checked if batch.status == "tested"]
+        if history is not None:
+            kept = [batch.name for batch in new if not history.append(batch.record)]
+            note(f"the history keeps its earlier record of {name}" for name in kept)
+        series = [b.record for b in checked if b.record] if history is None else history.records()
+    finally:
+        if history is not None:
+            history.close()
+    options = {"--alpha": checking.alpha, "--history": checking.history, **reading.arguments()}
+    again = command_line("check", [detector_file, *files], options) + (" --again" if checking.again else "")
+    if answering.report is not None:
+        _write_report(series, answering.report, alpha, detector_file, again)
+    _answer(checked, alpha, detector_file, again, answering)
+    return any(batch.differs for batch in checked), any(batch.error is not None for batch in checked)
+
+
+def _tested(detector: Any, files: Sequence[str], reading: Reading, known: dict[str, Any]) -> list[Checked]:
+    """Test every batch that is not known; one that cannot be read does not stop the others."""
+    checked = []
+    with progress() as line:
+        for done, (file, name) in enumerate(zip(files, _names(files), strict=True)):
+            if line is not None:
+                line("batch", done + 1, len(files))
+            if name in known:
+                checked.append(Checked(name, known[name]))
+                continue
+            try:
+                (sample,) = reading.read([file])
+                found = detector.test(sample.data, name=name)
+                checked.append(Checked(name, found.to_dict(), found.result, notes=(*sample.notes, *found.notes)))
+            except CpmmdError as error:
+                checked.append(Checked(name, error=str(error)))
+    return checked
+
+
+def _names(files: Sequence[str]) -> list[str]:
+    """Call batches by their file names, by their paths where those are not enough."""
+    short = [file if file == STDIN else Path(file).name for file in files]
+    if len(set(short)) == len(short):
+        return short
+    if len(set(files)) < len(files):
+        raise InputError("Each batch can be checked once. A file is named more than once; remove it.")
+    return list(files)
+
+
+def _adjusted(checked: list[Checked], alpha: float, answering: Answering) -> list[Checked]:
+    """Adjust for the number of batches tested, decide, and explain those that differ."""
+    from cpmmd.multiplicity import benjamini_hochberg
+
+    tested = [batch for batch in checked if batch.status == "tested"]
+    adjusted = iter(benjamini_hochberg([batch.record["pvalue"] for batch in tested]).tolist()) if tested else iter([])
+    return [_judged(batch, next(adjusted), alpha, answering) if batch.status == "tested" else batch for batch in checked]
+
+
+def _judged(batch: Checked, adjusted: float, alpha: float, answering: Answering) -> Checked:
+    record = {**batch.record, "adjusted": adjusted, "reject": bool(adjusted <= alpha)}
+    explanation = where.explained(batch.result) if record["reject"] and answering.explain else None
+    if explanation is None:
+        return replace(batch, record=record)
+    leading = tuple(feature.name for feature in explanation.features[:LEADING] if feature.contribution > 0)
+    return replace(batch, record={**record, "effect": explanation.effect.probability}, columns=leading)
+
+
+def _write_report(series: list[dict[str, Any]], path: str, alpha: float, detector_file: str, again: str) -> None:
+    from cpmmd.report import write_series
+
+    write_series(series, path, alpha=alpha, title=f"Batches against {detector_file}", command=again)
+
+
+def _answer(checked: list[Checked], alpha: float, detector_file: str, again: str, answering: Answering) -> None:
+    tested = [batch for batch in checked if batch.status == "tested"]
+    differing = [batch for batch in tested if batch.differs]
+    sentence = _sentence(len(tested), len(differing), alpha)
+    if answering.json:
+        head = {"command": "check", "repeat": again, "detector": detector_file, "alpha": alpha}
+        say_json({**head, "reject": bool(differing), "sentence": sentence, "batches": [batch.to_dict() for batch in checked]})
+        return
+    for batch in checked:
+        note(f"{batch.name}: {line}" for line in batch.notes)
+    say_verdict(sentence, differs=bool(differing))
+    say()
+    say_table(("batch", "verdict", "p", "adjusted", "rows", "where"), [_line(b) for b in checked], right=(2, 3, 4))
+    for batch in checked:
+        if batch.error is not None:
+            note([f"{batch.name} could not be tested: {batch.error}"])
+    if answering.report is not None:
+        say()
+        say(f"Report: {answering.report}")
+
+
+def _sentence(tested: int, differing: int, alpha: float) -> str:
+    if tested == 0:
+        return "No batch was tested."
+    batches = f"{tested} batch{'es' * (tested > 1)}"
+    if differing == 0:
+        return f"No difference found in {batches} (adjusted p > {alpha:g})."
+    return f"{differing} of {batches} differ{'s' * (differing == 1)} from the reference (adjusted p <= {alpha:g})."
+
+
+def _line(batch: Checked) -> tuple[str, ...]:
+    if batch.error is not None:
+        return (batch.name, "error", "", "", "", "")
+    record = batch.record
+    verdict = "differs" if record["reject"] else "no difference"
+    adjusted = "" if record["adjusted"] is None else probability(record["adjusted"])
+    return (
+        batch.name,
+        f"{verdict}{', in history' if batch.status == 'known' else ''}",
+        probability(record["pvalue"]),
+        adjusted,
+        str(record["rows"]),
+        ", ".join(batch.columns),
+    )

@@ -1,0 +1,59 @@
+"""Options that several commands share, declared once."""
+
+from __future__ import annotations
+
+import csv
+from typing import Annotated
+
+import typer
+
+from cpmmd.errors import InputError
+
+METHOD = "cp-full"  # the library's default, written out so that help needs no numpy
+ALPHA = 0.05
+
+Method = Annotated[str, typer.Option("--method", "-m", help="Name of the test; `cpmmd methods` lists them.")]
+Alpha = Annotated[float, typer.Option("--alpha", "-a", help="Level: how often a difference may be found where there is none.")]
+Permutations = Annotated[
+    int | None, typer.Option("--permutations", "-p", help="Number of relabelings; the method's own (999) by default.")
+]
+Seed = Annotated[int | None, typer.Option("--seed", "-s", help="The same seed gives the same answer.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads; all cores by default.")]
+Columns = Annotated[
+    list[str] | None, typer.Option("--columns", "-c", metavar="A,B,...", help="Compare these columns only.", show_default=False)
+]
+Drop = Annotated[list[str] | None, typer.Option("--drop", metavar="A,B,...", help="Leave these columns out.", show_default=False)]
+Text = Annotated[
+    list[str] | None,
+    typer.Option("--text", metavar="A,B,...", help="Take these columns as text, whatever they look like.", show_default=False),
+]
+Missing = Annotated[
+    str, typer.Option("--missing", metavar="error|drop|impute", help="Refuse missing values, drop their rows, or fill them in.")
+]
+Scale = Annotated[
+    str | None, typer.Option("--scale", metavar="standard", help="Standardise columns first; the method's own by default.")
+]
+Format = Annotated[
+    str | None, typer.Option("--format", "-f", help="csv, tsv, jsonl, parquet, arrow, npy or npz; by the file's name by default.")
+]
+MemoryLimit = Annotated[
+    str | None, typer.Option("--memory-limit", metavar="SIZE", help="Refuse files that take more, e.g. 500M or 8G [default: 4G].")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead (`cpmmd schema` describes it).")]
+Explain = Annotated[bool, typer.Option("--explain/--no-explain", help="Say where the samples differ.")]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 when a difference is found, too.")]
+
+
+def names(given: list[str] | None) -> tuple[str, ...]:
+    """Give the column names of a list such as ``a,b`` or ``'"last, first",age'``, given once or several times.
+
+    Examples
+    --------
+    >>> names(["a,b", '"last, first"'])
+    ('a', 'b', 'last, first')
+    """
+    try:
+        rows = list(csv.reader(given or [], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise InputError(f"Column names must be a list such as a,b or '\"last, first\",age' ({error}).") from error
+    return tuple(name.strip() for row in rows for name in row)

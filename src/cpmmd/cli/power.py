@@ -1,0 +1,115 @@
+"""``cpmmd power``: how many rows would I need?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cpmmd.cli.output import note, say, say_json, say_table, say_verdict
+from cpmmd.cli.progress import progress
+from cpmmd.cli.settings import Reading, Settings, command_line, speaking_of
+from cpmmd.errors import InputError, missing_extra
+
+STEPS = (0.25, 0.5, 1, 2, 4)  # of the pilot, when no sizes are given
+
+
+def plan(
+    files: Sequence[str],
+    sizes: str | None,
+    reading: Reading,
+    settings: Settings,
+    *,
+    target: float,
+    repetitions: int,
+    plot: str | None,
+    as_json: bool,
+) -> None:
+    """Print the power at some sizes and how many rows a wanted power takes."""
+    from cpmmd.planning import power_from_pilot
+
+    _check_plot(plot)
+    x, y = reading.read(files)
+    wanted = _sizes(sizes, min(x.rows, y.rows))
+    with progress() as line, speaking_of(x.label, y.label):
+        table = power_from_pilot(
+            x.data,
+            y.data,
+            wanted,
+            method=settings.method,
+            alpha=settings.alpha,
+            target=target,
+            repetitions=repetitions,
+            n_permutations=settings.permutations,
+            rng=settings.seed,
+            n_jobs=settings.jobs,
+            missing=settings.missing,
+            progress=line,
+        )
+    options = {"--sizes": ",".join(map(str, wanted)), "--target": target, "--repetitions": repetitions}
+    again = command_line("power", files, {**options, **reading.arguments(), **settings.arguments(table.seed)})
+    if plot is not None:
+        _draw(table, plot)
+    noticed = list(dict.fromkeys((*x.notes, *y.notes)))
+    if as_json:
+        names = {"x": {"name": x.label, "rows": x.rows}, "y": {"name": y.label, "rows": y.rows}}
+        say_json(
+            {"command": "power", "repeat": again, **names, "columns": list(x.columns), "notes": noticed, "table": table.to_dict()}
+        )
+        return
+    note(noticed)
+    _say(table, again, plot)
+
+
+def _say(table: Any, again: str, plot: str | None) -> None:
+    say_verdict(table.sentence, differs=False)
+    say()
+    rows = [
+        (
+            str(row.size),
+            f"{row.power:.2f}",
+            f"{row.low:.2f} to {row.high:.2f}",
+            "extrapolated" if row.observed is None else f"{row.observed:.2f} of {row.repetitions} draws",
+        )
+        for row in table.rows
+    ]
+    say_table(("rows of each", "power", "90% interval", "observed"), rows, right=(0, 1, 2))
+    say()
+    say("Draws are without replacement; the power and its interval come from the law fitted to all of them.")
+    say()
+    say("Repeat with")
+    say(f"  {again}", limit=4000)
+    if plot is not None:
+        say()
+        say(f"Plot: {plot}")
+
+
+def _sizes(text: str | None, pilot: int) -> list[int]:
+    if text is None:
+        return sorted({max(round(step * pilot), 8) for step in STEPS})
+    try:
+        return sorted({int(part) for part in text.replace(" ", "").split(",") if part})
+    except ValueError as error:
+        raise InputError(f"Sizes must be whole numbers such as 50,100,200. Got {text!r} instead.") from error
+
+
+def _check_plot(plot: str | None) -> None:
+    if plot is None:
+        return
+    if find_spec("matplotlib") is None:
+        raise missing_extra("--plot", "matplotlib", "plot")
+    if Path(plot).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InputError(f"A plot's name must end in .png, .svg or .pdf. Got {plot!r}; rename it.")
+    if not Path(plot).parent.is_dir():
+        raise InputError(f"There is no folder {str(Path(plot).parent)!r} for the plot. Make it first.")
+
+
+def _draw(table: Any, plot: str) -> None:
+    from matplotlib.figure import Figure
+
+    from cpmmd.plotting import power_curves
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")  # no pyplot: nothing opens, nothing stays behind
+    power_curves(table, ax=figure.add_subplot())
+    figure.savefig(plot, dpi=150)

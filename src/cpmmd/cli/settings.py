@@ -1,0 +1,132 @@
+"""What a command was asked to do: how to read, how to test, and the command that repeats it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from cpmmd.cli.options import ALPHA, METHOD, names
+from cpmmd.errors import CpmmdError, InputError
+
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read, and which of their columns count."""
+
+    columns: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    format: str | None = None
+    memory_limit: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        columns: list[str] | None = None,
+        drop: list[str] | None = None,
+        text: list[str] | None = None,
+        format: str | None = None,
+        memory_limit: str | None = None,
+    ) -> Reading:
+        """Give the options as they were typed."""
+        return cls(names(columns), names(drop), names(text), format, memory_limit)
+
+    def read(self, files: Sequence[str], *, keep: Sequence[str] = ()) -> list[Any]:
+        """Give the samples of some files; columns in ``keep`` are read whatever was chosen."""
+        from cpmmd.io import ReadOptions, read_file, selected
+        from cpmmd.io.memory import memory_limit
+
+        if list(files).count(STDIN) > 1:
+            raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
+        options = ReadOptions(self.format, memory_limit(self.memory_limit), self.text)
+        columns = (*self.columns, *keep) if self.columns else ()
+        samples = [read_file(name, options) for name in files]
+        return [selected(sample, columns=columns, drop=self.drop) for sample in samples]
+
+    def arguments(self) -> dict[str, Any]:
+        """Give the options that were set."""
+        return {
+            "--columns": _typed(self.columns),
+            "--drop": _typed(self.drop),
+            "--text": _typed(self.text),
+            "--format": self.format,
+            "--memory-limit": self.memory_limit,
+        }
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How samples are compared."""
+
+    method: str = METHOD
+    alpha: float = ALPHA
+    permutations: int | None = None
+    seed: int | None = None
+    jobs: int | None = None
+    missing: str = "error"
+    scale: str | None = None
+
+    def test(self, x: Any, y: Any, progress: Any = None) -> Any:
+        """Give the result of comparing two file samples."""
+        from cpmmd.api import two_sample_test
+
+        with speaking_of(x.label, y.label):
+            return two_sample_test(
+                x.data,
+                y.data,
+                method=self.method,
+                alpha=self.alpha,
+                n_permutations=self.permutations,
+                rng=self.seed,
+                n_jobs=self.jobs,
+                missing=self.missing,
+                scale=self.scale,
+                progress=progress,
+            )
+
+    def arguments(self, seed: int | None) -> dict[str, Any]:
+        """Give the options that were set, and the seed that was used."""
+        return {
+            "--method": None if self.method == METHOD else self.method,
+            "--alpha": None if self.alpha == ALPHA else self.alpha,
+            "--permutations": self.permutations,
+            "--missing": None if self.missing == "error" else self.missing,
+            "--scale": self.scale,
+            "--seed": seed,
+        }
+
+
+@contextmanager
+def speaking_of(x: str, y: str) -> Iterator[None]:
+    """Say which files x and y are, where a message of the library speaks of them."""
+    try:
+        yield
+    except CpmmdError as error:
+        message = str(error)
+        if not re.search(r"\b(sample|in|of) [xy]\b", message):
+            raise
+        raise type(error)(f"{message} (x is {x}, y is {y}.)") from error
+
+
+def command_line(command: str, files: Sequence[str], options: Mapping[str, Any]) -> str:
+    """Give the command that does the same again.
+
+    Examples
+    --------
+    >>> command_line("test", ["a.csv", "my b.csv"], {"--seed": 7, "--scale": None})
+    "cpmmd test a.csv 'my b.csv' --seed 7"
+    """
+    paths = [f"./{name}" if name.startswith("-") and name != STDIN else name for name in files]
+    given = [part for name, value in options.items() if value is not None for part in (name, str(value))]
+    return shlex.join(["cpmmd", command, *paths, *given])
+
+
+def _typed(columns: Sequence[str]) -> str | None:
+    quoted = ['"' + name.replace('"', '""') + '"' if {",", '"', "\n"} & set(name) else name for name in columns]
+    return ",".join(quoted) or None

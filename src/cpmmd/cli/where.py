@@ -1,0 +1,46 @@
+"""Where samples differ, in a few lines: the sentence and the leading columns of an explanation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cpmmd.cli.output import say, say_table
+from cpmmd.errors import CpmmdError
+
+TOP = 3
+
+
+def explained(result: Any) -> Any:
+    """Give the explanation of a result that found a difference; None where there is none to give."""
+    if not result.reject:
+        return None
+    try:
+        return result.explain(top=TOP)
+    except CpmmdError:
+        return None
+
+
+def say_where(explanation: Any) -> None:
+    """Print the sentence and the leading columns."""
+    say()
+    say("Where")
+    say(f"  {explanation.sentence}")
+    say_table(
+        ("column", "share", "+-", "x", "y"),
+        [_row(feature) for feature in explanation.features[:TOP]],
+        right=(1, 2, 3, 4),
+    )
+
+
+def _row(feature: Any) -> tuple[str, ...]:
+    means = [feature.mean_x, feature.mean_y]
+    numbers = ["" if value is None else f"{value:.4g}" for value in means]
+    return (feature.name, f"{feature.contribution:.0%}", f"{feature.standard_error:.0%}", *numbers)
+
+
+def document(explanation: Any) -> dict[str, Any] | None:
+    """Give an explanation in plain JSON types, without a number for every row."""
+    if explanation is None:
+        return None
+    full: dict[str, Any] = explanation.to_dict()
+    return {name: value for name, value in full.items() if name not in ("witness_x", "witness_y", "rows_x", "rows_y")}

@@ -1,0 +1,187 @@
+"""What was found in each batch, kept in one SQLite file that survives a kill."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from cpmmd.errors import InputError
+
+APPLICATION = 0x63706D64  # "cpmd": how SQLite files say whose they are
+VERSION = 1
+PATIENCE = 30.0  # seconds to wait for another process that is appending
+
+# Field of a record -> its SQL column.
+COLUMNS = {
+    "batch": "TEXT NOT NULL UNIQUE",
+    "time": "TEXT NOT NULL",
+    "rows": "INTEGER NOT NULL",
+    "pvalue": "REAL",  # SQLite keeps NaN, a test that was not made, as NULL
+    "adjusted": "REAL",
+    "statistic": "REAL",
+    "effect": "REAL",
+    "reject": "INTEGER NOT NULL",
+    "method": "TEXT NOT NULL",
+    "seed": "INTEGER",
+}
+CREATE = f"CREATE TABLE batches (id INTEGER PRIMARY KEY, {', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})"
+INSERT = (
+    f"INSERT INTO batches ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)}) "
+    "ON CONFLICT (batch) DO NOTHING"
+)
+SELECT = f"SELECT {', '.join(COLUMNS)} FROM batches ORDER BY id"
+
+
+class History:
+    """Batch records in a SQLite file, in the order in which they were appended.
+
+    Parameters
+    ----------
+    path
+        The file; made when there is none.
+
+    Notes
+    -----
+    A record has the fields of :meth:`cpmmd.BatchResult.to_dict`; ``batch`` is its key. Each append is one transaction, written
+    through to the disk before it returns: what was reported as appended is there after a kill, once.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> record = {"batch": "monday", "time": "2025-01-06T00:00:00+00:00", "rows": 100, "pvalue": 0.4, "adjusted": None,
+    ...           "statistic": 0.01, "effect": None, "reject": False, "method": "cp-full", "seed": 0}
+    >>> with History(pathlib.Path(tempfile.mkdtemp()) / "history.sqlite") as history:
+    ...     history.append(record), history.append(record), len(history.records())
+    (True, False, 1)
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if self.path.is_dir():
+            raise InputError(f"A history must be a file. {self.path} is a directory; name a file in it.")
+        if not self.path.parent.is_dir():
+            raise InputError(f"There is no directory {self.path.parent} for the history {self.path.name}. Make it first.")
+        with self._explained():
+            self._connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+        try:
+            with self._explained():
+                self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, record: Mapping[str, Any]) -> bool:
+        """Add one batch; False, and nothing changes, when a batch of that name is already there."""
+        values = _checked(record)
+        with self._explained(), self._transaction():
+            return self._connection.execute(INSERT, values).rowcount == 1
+
+    def records(self) -> list[dict[str, Any]]:
+        """Give all records, first appended first."""
+        with self._explained():
+            rows = self._connection.execute(SELECT).fetchall()
+        records = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        return [{**record, "reject": bool(record["reject"])} for record in records]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _open(self) -> None:
+        run = self._connection.execute
+        # EXTRA also writes through the directory entry of the rollback journal: FULL could lose the last append in a power cut.
+        run("PRAGMA synchronous = EXTRA")
+        if self._pragma("application_id") != APPLICATION:
+            self._create()
+        version = self._pragma("user_version")
+        if version != VERSION:
+            raise InputError(f"{self.path} is a history of version {version}; this cpmmd reads version {VERSION}. Update cpmmd.")
+        if self._pragma("quick_check(1)") != "ok":
+            raise InputError(f"The history {self.path} is damaged. Restore it from a copy, or name a new file.")
+
+    def _create(self) -> None:
+        """Make the table in an empty file, unless another process just did; a file of something else is refused."""
+        with self._transaction():
+            if self._pragma("application_id") == APPLICATION:
+                return
+            if self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] or self._pragma("user_version"):
+                raise InputError(f"{self.path} is an SQLite file of something else, not a cpmmd history. Name another file.")
+            self._connection.execute(CREATE)
+            self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            self._connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _pragma(self, name: str) -> Any:
+        return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")  # takes the write lock at once, so that two processes queue up
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a damaged file quotes itself
+            raise InputError(
+                f"{self.path} cannot be used as a history ({error}). It must be a file made by cpmmd, whole and writable: "
+                "restore it from a copy, or name a new file."
+            ) from error
+
+
+def _checked(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a record's values in SQL types, refused when a field is absent, unknown or of another type."""
+    if set(record) != set(COLUMNS):
+        absent, unknown = sorted(COLUMNS.keys() - record.keys()), sorted(map(str, record.keys() - COLUMNS.keys()))
+        raise InputError(f"A batch record must have the fields {', '.join(COLUMNS)}. Absent: {absent}; unknown: {unknown}.")
+    values = {}
+    for name, kind in COLUMNS.items():
+        convert, rule = CONVERSIONS[kind.split()[0]]
+        try:
+            optional = "NOT NULL" not in kind
+            values[name] = None if record[name] is None and optional else convert(record[name])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"The field '{name}' of a batch record must be {rule}. Got {record[name]!r} instead.") from error
+    return values
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    value.encode()  # SQLite takes no half of a surrogate pair
+    return value
+
+
+def _whole(value: Any) -> int:
+    number = int(value)
+    if number != value or not -(2**63) <= number < 2**63:
+        raise ValueError
+    return number
+
+
+def _real(value: Any) -> float | None:
+    number = float(value)
+    return None if math.isnan(number) else number
+
+
+CONVERSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "TEXT": (_text, "text"),
+    "INTEGER": (_whole, "a whole number"),
+    "REAL": (_real, "a number"),
+}

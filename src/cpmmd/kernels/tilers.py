@@ -1,0 +1,225 @@
+"""Tilers: kernels as streams of single-precision tiles, for pools of which no whole matrix is ever made.
+
+A tiler first turns rows into operands (once), then gives the tile of each of its kernels for any two slices of them.
+Neighbouring bandwidths are a factor sqrt(2) apart and come by squaring: exp(-e/sigma^2) from sigma to sigma/sqrt(2),
+exp(-e/sigma) from sigma to sigma/2, in two chains that take turns. Squaring doubles the relative error, so a chain starts anew
+every few links.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cpmmd.kernels.bandwidth import Bandwidth
+from cpmmd.kernels.base import GAUSSIAN, SelectedKernel
+from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily, refuse_overflow
+from cpmmd.samples import Array
+
+Tile = npt.NDArray[np.float32]
+Floating = npt.NDArray[np.floating]
+LINKS = 6  # of a chain: rounding of 6e-8 grows to 4e-6
+# Largest |x|^2 / 2 sigma^2 for products in single precision. Rounding of a distance is then 6e-8 times the two rows' own share of
+# it, so only rows this far from the middle, among themselves, would notice.
+SINGLE_PRECISION = 1e6
+
+
+# Kernel values are kept from falling below this, whose square is the smallest normal number: arithmetic on smaller ones is
+# forty times slower, and 1e-19 is nothing beside the 6e-8 that single precision rounds away.
+FLOOR = np.float32(1.1e-19)
+LOG_FLOOR = np.float32(np.log(FLOOR))
+
+
+class Scratch:
+    """Buffers that are used again for every tile of a row: fresh memory costs as much as a pass over it."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Any] = {}
+
+    def tile(self, name: str, shape: tuple[int, int], dtype: Any = np.float32) -> Any:
+        """Give the buffer of that name as an array of that shape; its values are whatever was there."""
+        size = shape[0] * shape[1]
+        held = self._held.get(name)
+        if held is None or len(held) < size or held.dtype != dtype:
+            held = self._held[name] = np.empty(size, dtype)
+        return held[:size].reshape(shape)
+
+
+class Tiler(ABC):
+    """Kernels, one after the other, for tiles of pairs."""
+
+    @property
+    @abstractmethod
+    def n_kernels(self) -> int:
+        """How many tiles each pair of slices gives."""
+
+    @abstractmethod
+    def operand(self, rows: Array) -> Any:
+        """Give rows in the form that tiles are made from."""
+
+    @abstractmethod
+    def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
+        """Yield the tile of every kernel for two slices of two operands; each may be overwritten when the next is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianTiler(Tiler):
+    """Gaussian kernels on the rows: one single-precision product gives the exponent.
+
+    ``sigmas`` go from wide to narrow, a factor sqrt(2) apart; ``centre`` is taken off first, which keeps products small.
+    """
+
+    sigmas: Array
+    centre: Array
+
+    @property
+    def n_kernels(self) -> int:
+        """One for each bandwidth."""
+        return len(self.sigmas)
+
+    def operand(self, rows: Array) -> tuple[Floating, Floating]:
+        """Give left [2r, -|r|^2, 1] and right [r, 1, -|r|^2]' with r = x / sigma sqrt(2): their product is -|r - r'|^2."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = (rows - self.centre) * (np.sqrt(0.5) / self.sigmas[0])
+            minus = -np.einsum("ij,ij->i", scaled, scaled)[:, None]
+        refuse_overflow("Gaussian kernels", -minus, rows)
+        dtype = np.float32 if -minus.min(initial=0.0) < SINGLE_PRECISION else np.float64
+        one = np.ones_like(minus)
+        left: Floating = np.hstack([2 * scaled, minus, one]).astype(dtype)
+        right: Floating = np.ascontiguousarray(np.hstack([scaled, one, minus]).T.astype(dtype))
+        return left, right
+
+    def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
+        """Yield the kernel of every bandwidth."""
+        left, right = a[0][i], b[1][:, j]
+        exponent = scratch.tile("exponent", (len(left), right.shape[1]))
+        with np.errstate(over="ignore"):  # far rows: exp gives 0
+            np.matmul(left, right, out=exponent, casting="same_kind")
+        if self.n_kernels == 1:
+            yield np.exp(exponent, out=exponent)
+        else:
+            yield from _chain(exponent, self.n_kernels, scratch)
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceTiler(Tiler):
+    """Families that share one geometry: double-precision distances once, single-precision kernels from them.
+
+    ``sigmas`` has the bandwidths of each family, from wide to narrow, a factor sqrt(2) apart.
+    """
+
+    families: tuple[ScaleFamily, ...]
+    sigmas: tuple[Array, ...]
+    centre: Array
+
+    @property
+    def n_kernels(self) -> int:
+        """One for each bandwidth of each family."""
+        return sum(map(len, self.sigmas))
+
+    def operand(self, rows: Array) -> Any:
+        """Lift the rows."""
+        return self.families[0].lifted(rows, self.centre)
+
+    def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
+        """Yield the kernel of every bandwidth, family after family."""
+        distances = a.distances(i, b, j)
+        for family, sigmas in zip(self.families, self.sigmas, strict=True):
+            yield from _family_tiles(family, sigmas, distances, scratch)
+
+
+def _family_tiles(family: ScaleFamily, sigmas: Array, distances: Array, scratch: Scratch) -> Iterator[Tile]:
+    """Yield a family's kernels from (squared) distances; the widest bandwidth brings them into single precision's range."""
+    widest, power = float(sigmas[0]), family.base_kernel.power
+    exponent = scratch.tile("exponent", distances.shape)
+    with np.errstate(over="ignore"):  # far rows: exp gives 0
+        np.multiply(distances, widest ** -(2 if family.squared else 1), out=exponent, casting="same_kind")
+    exponent = family.exponent_of(exponent)
+    chains = 1 if power == 2 else min(2, len(sigmas))
+    started = []
+    for chain in range(chains):
+        scaled = scratch.tile(f"scaled{chain}", distances.shape)
+        np.multiply(exponent, np.float32(-((widest / float(sigmas[chain])) ** power)), out=scaled)
+        started.append(_chain(scaled, len(sigmas[chain::chains]), scratch, str(chain)))
+    for k in range(len(sigmas)):
+        yield next(started[k % chains])
+
+
+@dataclass(frozen=True, eq=False)
+class GramTiler(Tiler):
+    """Any frozen kernel, by its own Gram matrix; trained features are computed once."""
+
+    kernel: SelectedKernel
+
+    @property
+    def n_kernels(self) -> int:
+        """One."""
+        return 1
+
+    def operand(self, rows: Array) -> Any:
+        """Give the rows as they are."""
+        return rows
+
+    def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:  # noqa: ARG002
+        """Yield the kernel."""
+        yield self.kernel.gram(a[i], b[j]).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTiler(Tiler):
+    """A Gaussian kernel with sigma = 1 on the features of a trained network."""
+
+    kernel: Any
+    gaussian: GaussianTiler
+
+    @property
+    def n_kernels(self) -> int:
+        """One."""
+        return 1
+
+    def operand(self, rows: Array) -> Any:
+        """Give the features of the rows as operands."""
+        return self.gaussian.operand(self.kernel.features(rows))
+
+    def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
+        """Yield the kernel."""
+        return self.gaussian.tiles(a, i, b, j, scratch)
+
+
+def _chain(exponent: Tile, count: int, scratch: Scratch, name: str = "") -> Iterator[Tile]:
+    """Yield exp(exponent), its square, the square of that, ...: ``count`` tiles; the exponent is overwritten."""
+    tile = scratch.tile(f"chain{name}", exponent.shape)
+    for k in range(count):
+        if k % LINKS:
+            np.add(tile, FLOOR, out=tile)
+            np.multiply(tile, tile, out=tile)
+        else:
+            if k:
+                np.multiply(exponent, np.float32(2**LINKS), out=exponent)
+            np.clip(exponent, LOG_FLOOR, np.float32(0), out=exponent)
+            np.exp(exponent, out=tile)
+        yield tile
+
+
+def tiler_for(kernel: SelectedKernel, sample: Array) -> Tiler:
+    """Give the tiler of a frozen kernel; ``sample`` is some rows of the pool, which tell where its middle is."""
+    if isinstance(kernel, ScaledKernel):
+        return path_tiler((kernel.family,), (np.array([kernel.sigma]),), sample)
+    if hasattr(kernel, "features"):
+        features = kernel.features(sample)
+        return FeatureTiler(kernel, GaussianTiler(np.ones(1), np.median(features, axis=0)))
+    return GramTiler(kernel)
+
+
+def path_tiler(families: Sequence[ScaleFamily], sigmas: Sequence[Array], sample: Array) -> Tiler:
+    """Give the tiler of families that share one geometry, each on its bandwidths."""
+    # The median, not the mean: one wild row must not move the centre away from all others.
+    centre = np.median(sample, axis=0)
+    if len(families) == 1 and isinstance(families[0], Bandwidth) and families[0].base_kernel is GAUSSIAN:
+        return GaussianTiler(sigmas[0], centre)
+    return DistanceTiler(tuple(families), tuple(sigmas), centre)

@@ -1,0 +1,103 @@
+"""The p-value of a frozen kernel at any size: one matrix while that is small, streamed tiles and binned permutations beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cpmmd import mmd
+from cpmmd.kernels.base import SelectedKernel
+from cpmmd.kernels.tilers import tiler_for
+from cpmmd.permutation.binned import Bins, bin_sums, centre_sums, cut_bins, relabelings
+from cpmmd.permutation.dense import PermutationNull, permutation_test, quadratic_forms, rank_pvalue
+from cpmmd.permutation.memory import DEFAULT_LIMIT, plan_tiles
+from cpmmd.samples import Array, Rows
+
+DENSE_ROWS = 4096  # up to here all rows are permuted, in a matrix of 128 MB
+MIDDLE_ROWS = 1000  # rows that tell where the middle of the pool is
+# Sums of single-precision values agree to about this share of the statistic's spread; closer ones count as ties.
+TIE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTest:
+    """A frozen kernel's permutation test, and how it was computed."""
+
+    null: PermutationNull
+    sizes: tuple[int, int]
+    engine: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def kernel_test(
+    kernel: SelectedKernel,
+    load: Callable[[Rows], Array],
+    rows: Rows,
+    m: int,
+    *,
+    n_permutations: int,
+    rng: np.random.Generator,
+    memory_limit: int = DEFAULT_LIMIT,
+) -> KernelTest:
+    """Test one frozen kernel.
+
+    Parameters
+    ----------
+    load
+        Gives the prepared matrix of some rows of the pool.
+    rows, m
+        The rows to test, those of X first, and how many those are.
+
+    Notes
+    -----
+    The number of rows decides the engine, unless the memory cannot hold even a small matrix; the result says which it was.
+    """
+    if len(rows) > DENSE_ROWS or 8 * len(rows) ** 2 > memory_limit:
+        return _binned_test(kernel, load, rows, m, n_permutations, rng, memory_limit)
+    null = permutation_test(kernel.gram(load(rows)), m, n_permutations=n_permutations, rng=rng, overwrite=True)
+    return KernelTest(null, (m, len(rows) - m), {"name": "dense"})
+
+
+def _binned_test(
+    kernel: SelectedKernel,
+    load: Callable[[Rows], Array],
+    rows: Rows,
+    m: int,
+    n_permutations: int,
+    rng: np.random.Generator,
+    memory_limit: int,
+) -> KernelTest:
+    bin_stream, label_stream, sample_stream = rng.spawn(3)
+    bins = cut_bins(m, len(rows) - m, bin_stream)
+    order = rows[bins.order]
+    middle = load(np.sort(sample_stream.choice(rows, min(len(rows), MIDDLE_ROWS), replace=False)))
+    plan = plan_tiles(memory_limit, width=middle.shape[1], n_kernels=1, bins=bins.count)
+    sums = bin_sums(lambda part: load(order[part]), tiler_for(kernel, middle), bins, plan)[0]
+    null = rank_bins(sums, bins, relabelings(bins, n_permutations, label_stream))
+    return KernelTest(null, (bins.m, bins.n), describe(bins), left_out(bins))
+
+
+def rank_bins(sums: Array, bins: Bins, labels: Array) -> PermutationNull:
+    """Rank the observed statistic among the relabelings of bins; the sums are overwritten."""
+    centred = centre_sums(sums, bins.size)
+    constant = mmd.quadratic_constant(bins.m, bins.n)
+    values = constant * quadratic_forms(centred, labels)
+    tolerance = TIE * constant * float(np.linalg.norm(centred))
+    statistic = float(values[0])
+    return PermutationNull(statistic, values[1:], rank_pvalue(statistic, values[1:], tolerance, exhaustive=False), False)
+
+
+def describe(bins: Bins) -> dict[str, Any]:
+    """Say how the bins were cut, for a result's details."""
+    return {"name": "binned", "bins": bins.count, "bin_rows": bins.size} if bins.size > 1 else {"name": "rows", "bin_rows": 1}
+
+
+def left_out(bins: Bins) -> tuple[str, ...]:
+    """Say which rows no bin has, if any."""
+    if sum(bins.dropped) == 0:
+        return ()
+    left = f"{bins.dropped[0]} rows of x and {bins.dropped[1]} of y"
+    return (f"{left}, drawn at random, do not fill a bin of {bins.size} and are left out",)

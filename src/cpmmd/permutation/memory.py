@@ -1,0 +1,63 @@
+"""Memory: how many rows are held at once, and in one tile, within a stated budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cpmmd.errors import InputError
+from cpmmd.parallel import thread_count
+
+DEFAULT_LIMIT = 2**30
+TILE_ROWS = 1024  # for one kernel: products of this size keep a core busy
+PATH_TILE_ROWS = 512  # for a path of bandwidths: its tiles stay in the cache
+FEWEST_TILE_ROWS = 64
+TILE_BYTES = 40  # of a pair of rows in work: double-precision distances and their copies, exponents, chains
+ROW_NUMBERS = 6  # copies of a row's numbers while an operand is made, in double precision
+
+
+@dataclass(frozen=True)
+class TilePlan:
+    """Rows of a tile, and rows of a panel: what is held of the pool at once, twice."""
+
+    tile_rows: int
+    panel_rows: int
+
+
+def plan_tiles(limit: int, *, width: int, n_kernels: int, bins: int, copies: int = 1) -> TilePlan:
+    """Give the largest tiles and panels that fit ``limit`` bytes.
+
+    ``copies`` is how many times the operands hold a row (the powers of a polynomial lift).
+    """
+    sums = 2 * 8 * n_kernels * bins * bins
+    row_bytes = 2 * 8 * (width + 2) * (ROW_NUMBERS + 2 * copies)
+    tile = TILE_ROWS if n_kernels == 1 else PATH_TILE_ROWS
+    while tile >= FEWEST_TILE_ROWS:
+        panel = (limit - sums - thread_count() * TILE_BYTES * tile * tile) // row_bytes
+        if panel >= tile:
+            return TilePlan(tile, panel)
+        tile //= 2
+    needed = sums + FEWEST_TILE_ROWS * (row_bytes + thread_count() * TILE_BYTES * FEWEST_TILE_ROWS)
+    raise InputError(
+        f"The 'memory_limit' parameter must leave room for tiles: {n_kernels} kernels, {width} columns and {bins} bins need at "
+        f"least {readable(needed)}. Got {readable(limit)}; raise it, or use fewer bins or columns."
+    )
+
+
+def require_dense(limit: int, *, rows: int, matrices: int, method: str) -> None:
+    """Refuse whole matrices that do not fit."""
+    needed = 8 * matrices * rows * rows
+    if needed > limit:
+        raise InputError(
+            f"{method} holds {matrices} kernel matrices of {rows} x {rows}, {readable(needed)}, more than memory_limit = "
+            f"{readable(limit)}. Raise the limit, test fewer rows, or use method='cp-full' or 'median', which work at any size."
+        )
+
+
+def readable(count: int) -> str:
+    """Give bytes for a person."""
+    size, unit = float(count), "bytes"
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if size < 1000 or unit == "TB":
+            break
+        size /= 1000
+    return f"{size:.3g} {unit}"

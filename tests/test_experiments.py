@@ -1,0 +1,162 @@
+"""The reproduction: every id stands, loaders read what is published, verdicts follow their rule, a killed run ends the same."""
+
+import gzip
+import io
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("matplotlib")
+
+from cpmmd.errors import InputError
+from experiments import compare, data
+from experiments.__main__ import main
+from experiments.base import PAPER, RESULTS, read_csv
+from experiments.data import sources
+from experiments.page import PAGE, page
+from experiments.registry import MODULES, find
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_number_of_the_paper_belongs_to_a_cell(name):
+    experiment = find(name)
+    assert experiment.id == name
+    for claim in read_csv(PAPER / f"{name}.csv"):
+        wanted = dict(part.split("=", 1) for part in claim["cell"].split(";"))
+        if "quantity" in wanted or "n_cal" in wanted or wanted.get("against") == "CIFAR-10.1":
+            continue  # derived from several cells, or data that may be absent
+        assert any(all(compare._same(str(cell.get(k)), v) for k, v in wanted.items()) for cell in experiment.cells), claim["cell"]
+
+
+def test_list_names_every_id(capsys):
+    assert main(["list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(MODULES)
+
+
+def test_an_unknown_id_is_told_with_its_neighbour(capsys):
+    assert main(["run", "linaer"]) == 2
+    assert "Did you mean 'linear'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("relation", "value", "ours", "verdict"),
+    [
+        ("=", 0.5, 0.55, "within error"),  # pooled error of 100 and 100 repetitions: 0.071
+        ("=", 0.5, 0.70, "better"),
+        ("=", 0.5, 0.30, "worse"),
+        ("=", 1.0, 0.99, "within error"),
+        ("=", 1.0, 0.90, "worse"),
+        ("<=", 0.5, 0.10, "within error"),
+        ("<=", 0.5, 0.90, "better"),
+        (">=", 0.5, 0.90, "within error"),
+        ("level", 0.05, 0.09, "within error"),  # two binomial errors: 0.044
+        ("level", 0.05, 0.10, "worse"),
+    ],
+)
+def test_rates_are_judged_by_two_standard_errors(relation, value, ours, verdict):
+    assert compare._judge_rate(relation, value, "100", ours, 100)[0] == verdict
+
+
+def test_the_page_is_made_from_the_results():
+    assert PAGE.read_text() == page(RESULTS), "run: python -m experiments compare --write-docs"
+
+
+def test_cifar10_1_reads_the_published_layout(tmp_path, monkeypatch):
+    images = np.arange(2 * 32 * 32 * 3, dtype=np.uint8).reshape(2, 32, 32, 3)
+    monkeypatch.setenv("CPMMD_DATA", str(tmp_path))
+    monkeypatch.setattr(sources, "fetched", lambda _: [])
+    assert data.cifar10_1() is None
+    np.save(tmp_path / "cifar10.1_v6_data.npy", images)
+    assert np.array_equal(data.cifar10_1("v6"), images)
+    np.savez(tmp_path / "cifar10_1.npz", images=images)
+    assert np.array_equal(data.cifar10_1("v4"), images)
+
+
+def test_cifar10_1_refuses_another_layout(tmp_path):
+    np.save(tmp_path / "wrong.npy", np.zeros((2, 3, 32, 32), np.uint8))
+    with pytest.raises(InputError, match=r"\(n, 32, 32, 3\)"):
+        sources.read_cifar10_1(tmp_path / "wrong.npy")
+
+
+def test_git_ids_are_gits(tmp_path):
+    (tmp_path / "file").write_bytes(b"hello\n")
+    assert sources.git_blob(b"hello\n") == "ce013625030ba8dba906f756967f9e9ca394464a"  # git hash-object
+
+
+def test_higgs_reads_label_and_features(tmp_path):
+    table = np.column_stack([[1, 0, 1], np.arange(84).reshape(3, 28)])
+    with gzip.open(tmp_path / "HIGGS.csv.gz", "wt") as file:
+        np.savetxt(file, table, delimiter=",")
+    read = sources.read_higgs(tmp_path / "HIGGS.csv.gz", rows=2)
+    assert read["y"].tolist() == [1, 0]
+    assert np.array_equal(read["X"], table[:2, 1:])
+
+
+def test_cifar10_reads_planes_into_channels_last(tmp_path):
+    record = np.r_[np.uint8(7), np.full(1024, 1, np.uint8), np.full(1024, 2, np.uint8), np.full(1024, 3, np.uint8)].tobytes()
+    with tarfile.open(tmp_path / "cifar.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("cifar-10-batches-bin/test_batch.bin")
+        member.size = len(record)
+        archive.addfile(member, io.BytesIO(record))
+    read = sources.read_cifar10(tmp_path / "cifar.tar.gz")
+    assert read["labels"].tolist() == [7]
+    assert read["images"][0, 5, 9].tolist() == [1, 2, 3]
+
+
+def test_tep_reads_the_transposed_first_file(tmp_path):
+    for number in range(22):
+        for ending, rows in (("", 500 if number == 0 else 480), ("_te", 960)):
+            table = np.full((rows, 52), float(number))
+            np.savetxt(tmp_path / f"d{number:02d}{ending}.dat", table.T if (number, ending) == (0, "") else table, fmt="%g")
+    read = sources.read_tep(lambda file: tmp_path / file)
+    assert read["normal_train"].shape == (500, 52)
+    assert read["fault21_test"].shape == (960, 52)
+    assert read["fault07_train"].min() == 7
+
+
+def test_a_file_with_other_content_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("CPMMD_DATA", str(tmp_path))
+    np.savez(tmp_path / "cifar10.npz", images=np.zeros((1, 32, 32, 3), np.uint8))
+    with pytest.raises(InputError, match="checksum"):
+        data.load("cifar10")
+
+
+SHORT = """
+import sys
+import experiments.__main__ as command
+
+command.MODULES = {name: command.MODULES[name] for name in ("linear", "rates")}  # of all ids the two cheapest
+sys.exit(command.main(["all", "--reps", "1", "--results", sys.argv[1], "--jobs", sys.argv[2]]))
+"""
+
+
+def start(results: Path, jobs: int) -> subprocess.Popen:
+    command = [sys.executable, "-c", SHORT, str(results), str(jobs)]
+    return subprocess.Popen(command, cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def test_an_interrupted_all_goes_on_and_ends_in_the_same_tables(tmp_path):
+    for name, lines in (("linear", 8), ("rates", 12)):  # killed in the first id, then in the second
+        raw = tmp_path / "killed" / name / "raw.jsonl"
+        process = start(tmp_path / "killed", 2)
+        deadline = time.monotonic() + 240
+        while not raw.exists() or raw.read_bytes().count(b"\n") < lines:
+            assert time.monotonic() < deadline, "the run does not come forward"
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert start(tmp_path / "killed", 1).wait() == 0
+    assert start(tmp_path / "whole", 2).wait() == 0
+    for name in ("linear", "rates"):
+        for file in ("summary.csv", "figure.svg"):
+            assert (tmp_path / "killed" / name / file).read_bytes() == (tmp_path / "whole" / name / file).read_bytes()

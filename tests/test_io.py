@@ -1,0 +1,291 @@
+"""Files: every format is read, every bad file gets a sentence that says what to do."""
+
+import gzip
+import io
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cpmmd.errors import CpmmdError, InputError
+from cpmmd.io import ReadOptions, by_groups, read_file, selected
+from cpmmd.io.memory import memory_limit
+
+FRAME = pl.DataFrame({"size": [1.5, 2.5, -3.0], "count": [1, 2, 3], "colour": ["red", "blue", "red"], "on": [True, False, True]})
+
+
+def written(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def read(folder, name, content, **options):
+    return selected(read_file(written(folder, name, content), ReadOptions(**options)))
+
+
+def as_bytes(write, **options):
+    stream = io.BytesIO()
+    write(stream, **options)
+    return stream.getvalue()
+
+
+TABLES = {
+    "a.csv": lambda: FRAME.write_csv().encode(),
+    "a.tsv": lambda: FRAME.write_csv(separator="\t").encode(),
+    "semicolons.csv": lambda: FRAME.write_csv(separator=";").encode(),
+    "a.csv.gz": lambda: gzip.compress(FRAME.write_csv().encode()),
+    "a.tsv.gz": lambda: gzip.compress(FRAME.write_csv(separator="\t").encode()),
+    "a.jsonl": lambda: FRAME.write_ndjson().encode(),
+    "a.ndjson": lambda: FRAME.write_ndjson().encode(),
+    "a.jsonl.gz": lambda: gzip.compress(FRAME.write_ndjson().encode()),
+    "a.parquet": lambda: as_bytes(FRAME.write_parquet),
+    "a.arrow": lambda: as_bytes(FRAME.write_ipc),
+    "a.feather": lambda: as_bytes(FRAME.write_ipc, compression="lz4"),
+    "stream.arrow": lambda: as_bytes(FRAME.write_ipc_stream),
+    "A.CSV": lambda: FRAME.write_csv().encode(),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_format_gives_the_same_frame(tmp_path, name):
+    assert read(tmp_path, name, TABLES[name]()).data.equals(FRAME)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_names_that_look_like_patterns_are_names(tmp_path, name):
+    written(tmp_path, "wei.d.csv", "other\n1\n")
+    assert read(tmp_path, f"we[i]?d*{{a,b}}\n{name}", TABLES[name]()).data.equals(FRAME)
+
+
+@pytest.mark.parametrize("name", [n for n in TABLES if not n[0].isupper() and n != "semicolons.csv"])
+def test_standard_input_is_told_by_its_first_bytes(monkeypatch, name):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TABLES[name]())))
+    assert read_file("-").data.equals(FRAME)
+
+
+def test_a_pipe_is_read_like_standard_input():
+    reading, writing = os.pipe()  # as the shell's <(...) makes one
+    try:
+        os.write(writing, TABLES["a.csv"]())
+        os.close(writing)
+        assert read_file(f"/dev/fd/{reading}").data.equals(FRAME)
+    finally:
+        os.close(reading)
+
+
+def test_arrays(tmp_path):
+    array = np.arange(12.0).reshape(6, 2)
+    np.save(tmp_path / "a.npy", array)
+    np.savez(tmp_path / "one.npz", only=array)
+    np.savez_compressed(tmp_path / "two.npz", before=array, after=array + 1)
+    np.testing.assert_array_equal(read_file(str(tmp_path / "a.npy")).data, array)
+    assert isinstance(read_file(str(tmp_path / "a.npy")).data, np.memmap)
+    np.testing.assert_array_equal(read_file(str(tmp_path / "one.npz")).data, array)
+    np.testing.assert_array_equal(read_file(f"{tmp_path}/two.npz:after").data, array + 1)
+    with pytest.raises(InputError, match=r"2 arrays: 'before', 'after'.*two.npz:before"):
+        read_file(str(tmp_path / "two.npz"))
+    with pytest.raises(CpmmdError, match="Did you mean 'after'"):
+        read_file(f"{tmp_path}/two.npz:aftr")
+
+
+def test_records_become_columns(tmp_path):
+    np.save(tmp_path / "r.npy", np.array([(1, 2.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")]))
+    assert read_file(str(tmp_path / "r.npy")).data.rows() == [(1, 2.5), (3, 4.5)]
+
+
+def test_pickles_are_never_loaded(tmp_path):
+    np.save(tmp_path / "o.npy", np.array([{"a": 1}], dtype=object))
+    np.savez(tmp_path / "o.npz", o=np.array([{"a": 1}], dtype=object))
+    for name in ("o.npy", "o.npz"):
+        with pytest.raises(InputError, match="could run code"):
+            read_file(str(tmp_path / name))
+
+
+BAD = {
+    "empty": ("a.csv", b"", "is empty"),
+    "empty gz": ("a.csv.gz", gzip.compress(b""), "is empty"),
+    "empty parquet": ("a.parquet", b"", "is empty"),
+    "header only": ("a.csv", "a,b\n", "header and no rows"),
+    "too few fields": ("a.csv", "a,b\n1,2\n3\n4,5\n", "Line 3 of .* has 1, the first has 2"),
+    "too many fields": ("a.csv", "a,b\n1,2\n3,4,5\n", "Line 3 of .* has 3, the first has 2"),
+    "open quote": ("a.csv", 'a,b\n1,2\n"3', "Line 3"),
+    "latin-1": ("a.csv", "name,b\ncafé,2\n".encode("latin-1"), "must be UTF-8.*0xe9.*iconv"),
+    "latin-1 header": ("a.csv", "café,b\n1,2\n".encode("latin-1"), "must be UTF-8"),
+    "utf-16": ("a.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16"),
+    "binary": ("a.csv", b"\x00\x01\x02", "NUL bytes"),
+    "old mac": ("a.csv", "a,b\r1,2\r3,4\r", "line ends"),
+    "mixed": (
+        "a.csv",
+        "a,b\n1,2\nabc,3\n4,5\n",
+        "Column 'a' .* has 2 numbers and 1 other value, the first 'abc' in row 2.*--text",
+    ),
+    "mixed json": ("a.jsonl", '{"a": 1}\n{"a": "x"}\n', "numbers or text, not both"),
+    "duplicate names": ("a.csv", "a,b,a\n1,2,3\n", "unique.*'a' more than once"),
+    "nothing in a column": ("a.csv", "a,b\n1,\n2,NaN\n", "only missing ones in 'b'.*--drop"),
+    "decimal comma": ("a.csv", "a;b\n1,5;2\n2,5;3\n", "decimal comma"),
+    "thousands": ("a.csv", 'a,b\n"1,234",2\n"12,345",3\n', "thousands separators"),
+    "percent": ("a.csv", "a\n1%\n2.5 %\n", "percentages"),
+    "dates and text": ("a.csv", "a\n2024-01-01\n2024-01-02\nlater\n", "dates among other values"),
+    "nameless column": ("a.csv", "a,\n5,6\n", "Number 2 of .* has none"),
+    "json list": ("a.jsonl", '[{"a": 1}]', "one JSON object a line"),
+    "broken json": ("a.jsonl", '{"a": 1}\n{"a":\n', "cannot be read as JSON lines"),
+    "cut parquet": ("a.parquet", TABLES["a.parquet"]()[:-5], "cannot be read as a Parquet file"),
+    "cut arrow": ("a.arrow", TABLES["a.arrow"]()[:-5], "cannot be read as an Arrow file"),
+    "cut gz": ("a.csv.gz", gzip.compress(b"a,b\n1,2\n" * 99)[:-9], "not a whole gzip file"),
+    "cut npy": ("a.npy", b"\x93NUMPY\x01\x00v\x00{'descr'", "cannot be read as a numpy file"),
+    "cut npz": ("a.npz", b"PK\x03\x04", "cannot be read as a numpy file"),
+    "zipped parquet": ("a.parquet", gzip.compress(b"x"), "gunzip"),
+    "unknown extension": ("a.xlsx", b"PK\x03\x04", "extension '.xlsx'.*--format"),
+    "no extension": ("a", "a,b\n1,2\n", "no extension.*--format"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_get_a_sentence(tmp_path, case):
+    name, content, message = BAD[case]
+    with pytest.raises(InputError, match=f"(?s){message}"):
+        read(tmp_path, name, content)
+
+
+def test_a_missing_path_names_a_near_one(tmp_path):
+    written(tmp_path, "reference.csv", "a\n1\n")
+    with pytest.raises(InputError, match=r"There is no file.*Did you mean .*reference.csv"):
+        read_file(str(tmp_path / "referense.csv"))
+    with pytest.raises(InputError, match="no folder"):
+        read_file(str(tmp_path / "nowhere" / "a.csv"))
+
+
+def test_a_directory_is_no_file(tmp_path):
+    with pytest.raises(InputError, match="is a directory"):
+        read_file(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["a\x00b.csv", "x" * 5000 + ".csv"])
+def test_impossible_names(name):
+    with pytest.raises(InputError):
+        read_file(name)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "npy"])
+def test_two_gigabytes_of_one_column_are_refused_unread(tmp_path, kind):
+    path = tmp_path / f"big.{kind}"
+    if kind == "npy":
+        with path.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (250_000_000, 1)})
+    else:
+        path.write_text("a\n" + "0.25\n" * 20_000 if kind == "csv" else '{"a": 1}\n' * 10_000)
+    os.truncate(path, 2_000_000_128)  # sparse: takes no room
+    with pytest.raises(InputError, match=r"of memory, and the limit is .*rows at random.*--memory-limit"):
+        read_file(str(path))
+
+
+def test_the_memory_limit_is_a_size():
+    assert memory_limit("500M").bytes == 500_000_000
+    assert memory_limit("2 GiB").bytes == 2_000_000_000
+    with pytest.raises(InputError, match="such as 500M"):
+        memory_limit("lots")
+
+
+def test_unpacking_stops_at_the_limit(tmp_path):
+    bomb = written(tmp_path, "bomb.csv.gz", gzip.compress(b"a\n" + b"1\n" * 5_000_000))
+    with pytest.raises(InputError, match="memory limit"):
+        read_file(bomb, ReadOptions(limit=memory_limit("1M")))
+
+
+def test_a_parquet_file_of_too_many_values_is_refused(tmp_path):
+    pl.DataFrame({"a": np.zeros(100_000)}).write_parquet(tmp_path / "a.parquet")  # 1 kB on disk
+    with pytest.raises(InputError, match=r"about 2.4 MB of memory"):
+        read_file(str(tmp_path / "a.parquet"), ReadOptions(limit=memory_limit("1M")))
+
+
+def test_a_line_of_numbers_is_no_header(tmp_path):
+    sample = read(tmp_path, "a.csv", "1.5,2\n2,3\n4,5\n")
+    assert sample.data.rows() == [(1.5, 2), (2.0, 3), (4.0, 5)]
+    assert "first line" in sample.notes[0]
+    assert read(tmp_path, "b.csv", "0,1\n2,3\n4,5\n").data.rows() == [(2, 3), (4, 5)]  # pandas names columns so
+
+
+def test_row_numbers_written_by_pandas_are_left_out(tmp_path):
+    sample = read(tmp_path, "a.csv", ",a\n0,5\n1,7\n")
+    assert sample.data.rows() == [(5,), (7,)]
+    assert "left out" in sample.notes[0]
+
+
+def test_blank_lines_spaces_and_marks_of_missing_values(tmp_path):
+    sample = read(tmp_path, "a.csv", "\ufeffa, b \n1, 2\n\n3, NA\n\n")
+    assert sample.columns == ("a", "b")
+    assert sample.data.rows() == [(1, 2.0), (3, None)]
+    assert "2 blank lines" in sample.notes[0]
+
+
+def test_dates_are_dates(tmp_path):
+    assert [str(t) for t in read(tmp_path, "a.csv", "a,b\n2024-01-01,2024-01-01T10:00:00\n2024-01-02,NA\n").data.dtypes] == [
+        "Date",
+        "Datetime(time_unit='us', time_zone=None)",
+    ]
+
+
+def test_columns_can_be_taken_as_text_or_left_out(tmp_path):
+    content = "a,b\n1,2\nabc,3\n"
+    assert read(tmp_path, "a.csv", content, text=("a",)).data["a"].to_list() == ["1", "abc"]
+    sample = read_file(written(tmp_path, "b.csv", content))
+    assert selected(sample, drop=["a"]).columns == ("b",)
+    assert selected(sample, columns=["b"]).columns == ("b",)
+    with pytest.raises(CpmmdError, match="Unknown column"):
+        selected(sample, columns=["c"])
+    with pytest.raises(InputError, match="At least one column"):
+        selected(sample, drop=["a", "b"])
+
+
+def test_identifiers_are_pointed_out(tmp_path):
+    sample = read(tmp_path, "a.csv", "id,v\n" + "".join(f"u{i},{i}\n" for i in range(50)))
+    assert "identifier" in sample.notes[0]
+
+
+def test_groups(tmp_path):
+    sample = read(tmp_path, "a.csv", "g,v\n10,1\n9,2\n10,3\n,4\n")
+    groups = by_groups(sample, "g")
+    assert groups.names == ["9", "10"]
+    assert groups.group("10").data.rows() == [(1,), (3,)]
+    assert groups.rest("10").data.rows() == [(2,)]
+    assert "1 rows without" in groups.sample.notes[0]
+    array = by_groups(selected(read_file(_saved(tmp_path, np.array([[0.0, 5], [1, 6], [0, 7]])))), "0")
+    np.testing.assert_array_equal(array.group("0.0").data, [[5.0], [7.0]])
+    with pytest.raises(InputError, match="2 to 100 different values"):
+        by_groups(read(tmp_path, "b.csv", "g,v\n1,1\n1,2\n"), "g")
+
+
+def assert_sentence_or_frame(folder, name, content):
+    try:
+        said = None
+        read(folder, name, content)
+    except CpmmdError as error:
+        said = str(error)
+    assert said is None or len(said) > 20
+
+
+def _saved(folder, array):
+    np.save(folder / "saved.npy", array)
+    return str(folder / "saved.npy")
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_files_end_in_a_sentence_or_a_frame(tmp_path, data):
+    name = data.draw(st.sampled_from(sorted(TABLES)))
+    content = bytearray(TABLES[name]())
+    for _ in range(data.draw(st.integers(0, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(content)))
+    assert_sentence_or_frame(tmp_path, name, bytes(content[:cut]))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=200) | st.text(alphabet='abc019.,;"\n\r\t|-{}[]: \u202e', max_size=200).map(str.encode))
+def test_anything_called_csv_or_jsonl_ends_in_a_sentence_or_a_frame(tmp_path, content):
+    for name in ("a.csv", "a.jsonl", "a.tsv"):
+        assert_sentence_or_frame(tmp_path, name, content)

@@ -1,0 +1,187 @@
+"""Sample-size planning: the law against theory and simulation, draws that never repeat a row, answers in words."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cpmmd import CpmmdError, power_from_pilot, two_sample_test
+from cpmmd.planning import Draws, PowerTable, Range, fit_law
+from cpmmd.procedures.base import Procedure
+
+QUICK = {"method": "median", "n_permutations": 99, "repetitions": 30}
+
+
+def samples(rng, rows, shift, width=2):
+    y = rng.normal(size=(rows, width))
+    y[:, 0] += shift
+    return rng.normal(size=(rows, width)), y
+
+
+def test_the_law_is_that_of_a_quadratic_form_in_normals():
+    # sum_i l_i [2 (Z_i^2 - 1) + 2 sqrt(2 n) t_i Z_i + n t_i^2] over its null deviation: mean a n, variance 1 + b n.
+    rng = np.random.default_rng(0)
+    eigenvalues, effects, n = np.array([1.0, 0.7, 0.5, 0.2]), np.array([0.1, 0.0, 0.2, 0.05]), 50
+    z = rng.normal(size=(400_000, 4))
+    scale = np.sqrt(8 * np.sum(eigenvalues**2))
+    values = (2 * (z**2 - 1) + 2 * np.sqrt(2 * n) * effects * z + n * effects**2) @ eigenvalues / scale
+    a = np.sum(eigenvalues * effects**2) / scale
+    b = np.sum(eigenvalues**2 * effects**2) / np.sum(eigenvalues**2)
+    assert values.mean() == pytest.approx(a * n, abs=4 * values.std() / 632)
+    assert values.var() == pytest.approx(1 + b * n, rel=0.02)
+    assert b <= np.sqrt(8) * a
+
+
+def test_a_law_is_found_again_from_its_own_draws():
+    a, c, z = 0.02, 0.8, stats.norm.isf(0.05)
+    draws = [Draws(n, round(1e4 * stats.norm.cdf((a * n - z) / np.sqrt(1 + c * a * n))), 10_000) for n in (20, 40, 80, 160, 320)]
+    law = fit_law(draws, pilot=10**6, alpha=0.05)  # a pilot so large that draws are independent
+    for n in (30, 100, 250, 1000):
+        expected = stats.norm.cdf((a * n - z) / np.sqrt(1 + c * a * n))
+        assert law.power(n).estimate == pytest.approx(expected, abs=0.02)
+    needed = law.rows_for(0.9)
+    assert law.power(needed.estimate).estimate == pytest.approx(0.9, abs=0.005)
+    assert needed.low <= needed.estimate <= needed.high
+
+
+def test_power_starts_at_alpha_and_grows():
+    law = fit_law([Draws(20, 5, 50), Draws(40, 15, 50)], pilot=80, alpha=0.05)
+    powers = [law.power(n).estimate for n in (0, 10, 20, 40, 80, 1000)]
+    assert powers[0] == pytest.approx(0.05)
+    assert powers == sorted(powers)
+
+
+def test_draws_that_all_reject_or_none_do_are_no_trouble():
+    sure = fit_law([Draws(8, 50, 50), Draws(100, 50, 50)], pilot=200, alpha=0.05)
+    assert sure.power(200).low > 0.99
+    assert sure.rows_for(0.8).high <= 8
+    nothing = fit_law([Draws(25, 1, 50), Draws(100, 0, 50)], pilot=200, alpha=0.05)
+    assert nothing.rows_for(0.8).high > 20 * 200
+
+
+def test_extrapolation_holds_on_fresh_samples():
+    # Pilots of 40 rows say what samples of 80 and 160 would do. An interval of 0.9 misses the truth in 2 of 20 pilots on average;
+    # 6 misses or more have probability 0.011. The truth itself is known to 0.03, its standard error over 250 samples.
+    rng = np.random.default_rng(1)
+    truth = {}
+    for rows in (80, 160):
+        tests = [two_sample_test(*samples(rng, rows, 0.5), method="median", n_permutations=99, rng=rng) for _ in range(250)]
+        truth[rows] = np.mean([test.reject for test in tests])
+    assert 0.5 < truth[80] < 0.97  # neither hopeless nor certain
+    missed = dict.fromkeys(truth, 0)
+    for pilot in range(20):
+        table = power_from_pilot(*samples(np.random.default_rng([2, pilot]), 40, 0.5), truth, rng=pilot, **QUICK)
+        for row in table.rows:
+            assert row.extrapolated
+            assert row.observed is None
+            missed[row.size] += not row.low - 0.03 <= truth[row.size] <= row.high + 0.03
+    assert max(missed.values()) <= 5
+
+
+def test_a_large_pilot_answers_what_smaller_samples_show():
+    rng = np.random.default_rng(3)
+    table = power_from_pilot(*samples(rng, 600, 0.6), [20, 40, 80], rng=0, **{**QUICK, "repetitions": 100})
+    for row in table.rows:
+        fresh = np.mean(
+            [
+                two_sample_test(*samples(rng, row.size, 0.6), method="median", n_permutations=99, rng=rng).reject
+                for _ in range(100)
+            ]
+        )
+        assert abs(row.power - fresh) < 0.2  # 3 standard errors of each of two shares of 100, and what a pilot of 600 leaves open
+        assert row.low <= row.power <= row.high
+        assert row.repetitions == 100
+
+
+class Witness(Procedure):
+    """Notes the rows that it is given, and never rejects."""
+
+    def __init__(self):
+        self.seen = []
+
+    def run(self, samples, options, rng):  # noqa: ARG002
+        self.seen.append(samples)
+
+        class Result:
+            reject = False
+
+        return Result
+
+
+def test_no_row_is_drawn_twice_and_columns_stay_together():
+    witness = Witness()
+    ids = np.arange(50.0)
+    power_from_pilot(np.column_stack([ids, ids + 1000]), np.column_stack([-ids - 1, 999 - ids]), [10, 50], method=witness, rng=0)
+    for pool in witness.seen:
+        drawn = pool.numbers[:, 0]
+        assert len(set(drawn)) == len(drawn) == 2 * pool.m
+        assert (drawn[: pool.m] >= 0).all()
+        assert (drawn[pool.m :] < 0).all()
+        np.testing.assert_array_equal(pool.numbers[:, 1], drawn + 1000)
+    assert sum(pool.m == 50 for pool in witness.seen) == 1  # all rows can be drawn in one way only
+
+
+def test_the_same_seed_gives_the_same_table_whatever_the_jobs():
+    x, y = samples(np.random.default_rng(4), 30, 0.7)
+    options = {**QUICK, "repetitions": 6, "rng": 3}
+    one = power_from_pilot(x, y, [10, 100], **options)
+    assert power_from_pilot(x, y, [100, 10], n_jobs=2, **options) == one
+    assert power_from_pilot(x, y, [10, 100], **{**options, "rng": 4}) != one
+
+
+def test_tables_print_and_turn_into_json():
+    polars = pytest.importorskip("polars")
+    rng = np.random.default_rng(5)
+    frames = [polars.DataFrame({"v": rng.normal(shift, 1, 40), "g": rng.choice(["a", "b"], 40)}) for shift in (0, 1)]
+    table = power_from_pilot(*frames, [20, 200], rng=0, **QUICK)
+    back = json.loads(json.dumps(table.to_dict(), allow_nan=False))
+    assert back["rows"][1]["extrapolated"]
+    assert back["sentence"] == table.sentence
+    assert str(table).startswith(table.sentence)
+    assert "(extrapolated)" in str(table)
+
+
+@pytest.mark.parametrize(
+    ("needed", "words"),
+    [
+        (
+            Range(233, 180, 420),
+            "About 240 rows of each for power 0.80, beyond the pilot (between 180 and 420, given this pilot).",
+        ),
+        (Range(61, 44, 88), "About 61 rows of each for power 0.80 (between 44 and 88, given this pilot)."),
+        (Range(130, 24, math.inf), "no clear difference: perhaps 130 rows"),
+        (Range(math.inf, 900, math.inf), "no difference to plan for: more than 900 rows"),
+    ],
+)
+def test_the_answer_is_a_sentence(needed, words):
+    table = PowerTable((), needed, 0.8, "median", 0.05, (100, 120), 99, 0)
+    assert words in table.sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sizes": []}, "At least one sample size"),
+        ({"sizes": [4]}, "at least 8"),
+        ({"sizes": [10.5]}, "whole number"),
+        ({"target": 1}, "strictly between 0 and 1"),
+        ({"repetitions": 1}, "at least 2"),
+        ({"method": "mediam"}, "Did you mean 'median'"),
+        ({"n_permutations": 5}, "n_permutations=19"),
+        ({"x": [[1.0], [2.0]]}, "at least 8 rows"),
+    ],
+)
+def test_mistakes_get_a_sentence(change, message):
+    x, y = samples(np.random.default_rng(6), 20, 0)
+    with pytest.raises(CpmmdError, match=message):
+        power_from_pilot(
+            **{
+                "x": x if "x" not in change else np.ones((2, 2)),
+                "y": y,
+                "sizes": [10],
+                **QUICK,
+                **{k: v for k, v in change.items() if k != "x"},
+            }
+        )

@@ -1,0 +1,208 @@
+"""Size: tiles and bins against the definition, memory-mapped and Arrow inputs, budgets, progress, many tests at once."""
+
+import numpy as np
+import pytest
+
+from cpmmd import Bandwidth, CpmmdError, FullSampleTest, Manhattan, MedianTest, Polynomial, SplitTest, mmd, two_sample_test
+from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.kernels.tilers import GramTiler, tiler_for
+from cpmmd.permutation import engine
+from cpmmd.permutation.binned import bin_sums, binned_statistics, cut_bins, cut_pieces, relabelings
+from cpmmd.permutation.memory import TilePlan, plan_tiles
+from helpers import assert_level, null_pvalues
+
+
+class Scaled:
+    """Two and a half times an L1 Laplacian: its diagonal is not 1."""
+
+    def gram(self, rows, others):
+        return 2.5 * np.exp(-np.abs(rows[:, None] - others[None]).sum(axis=2))
+
+
+@pytest.mark.parametrize("plan", [TilePlan(37, 10_000), TilePlan(37, 80), TilePlan(3, 7), TilePlan(4096, 10**6)], ids=str)
+@pytest.mark.parametrize(("m", "n", "target"), [(40, 40, 1000), (90, 120, 60), (200, 333, 80), (41, 600, 100)])
+def test_binned_statistics_equal_the_definition(m, n, target, plan):
+    rng = np.random.default_rng(m)
+    z = rng.normal(size=(m + n, 2))
+    bins = cut_bins(m, n, rng, target=target)
+    rows = z[bins.order]
+    sums = bin_sums(rows.__getitem__, GramTiler(Scaled()), bins, plan)
+    labels = relabelings(bins, 4, rng)
+    K = Scaled().gram(rows, rows)
+    for w, value in zip(np.repeat(labels, bins.size, axis=1) > 0, binned_statistics(sums[0], bins, labels), strict=True):
+        blocks = K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)]
+        assert value == pytest.approx(mmd.unbiased_mmd2(*blocks), abs=1e-6)
+
+
+@pytest.mark.parametrize("tile_rows", [5, 16, 100, 1000])
+def test_pieces_cover_the_rows_and_never_part_of_two_bins(tile_rows):
+    bins = cut_bins(300, 500, np.random.default_rng(0), target=40)
+    pieces = cut_pieces(bins, tile_rows)
+    assert [p.rows.start for p in pieces[1:]] == [p.rows.stop for p in pieces[:-1]]
+    assert (pieces[0].rows.start, pieces[-1].rows.stop) == (0, bins.count * bins.size)
+    for piece in pieces:
+        first, last = piece.rows.start // bins.size, -(-piece.rows.stop // bins.size)
+        assert (piece.bins.start, piece.bins.stop) == (first, last)
+        rows = piece.rows.stop - piece.rows.start
+        assert rows <= max(tile_rows, bins.size)
+        assert last - first == 1 or rows == (last - first) * bins.size
+
+
+def small_network(rows):
+    from cpmmd import Ascent, Deep, Plain
+
+    test = SplitTest(Deep(width=8, out=3), Plain(), ascent=Ascent(steps=3))
+    return two_sample_test(rows[:60], rows[60:120], method=test, rng=0, n_permutations=19).kernel
+
+
+KERNELS = {
+    "gaussian": lambda _: ScaledKernel(Bandwidth(), 2.0),
+    "laplacian": lambda _: ScaledKernel(Bandwidth("laplacian"), 2.0),
+    "manhattan": lambda _: ScaledKernel(Manhattan(), 4.0),
+    "polynomial": lambda _: ScaledKernel(Polynomial(degree=3), 20.0),
+    "deep": small_network,
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("sizes", [(2500, 2500), (2000, 2500)], ids=str)
+def test_the_binned_statistic_is_the_dense_one(name, sizes):
+    rng = np.random.default_rng(5)
+    m, n = sizes
+    rows = np.vstack([rng.normal(size=(m, 5)), rng.normal(0.15, 1.1, size=(n, 5))])
+    kernel = KERNELS[name](rows)
+    test = engine.kernel_test(kernel, rows.__getitem__, np.arange(m + n), m, n_permutations=99, rng=np.random.default_rng(0))
+    assert test.engine["name"] == "binned"
+    bins = cut_bins(m, n, np.random.default_rng(0).spawn(3)[0])
+    x, y = rows[bins.order[: bins.m]], rows[bins.order[bins.m :]]
+    exact = mmd.unbiased_mmd2(kernel.gram(x), kernel.gram(y), kernel.gram(x, y))
+    assert test.null.statistic == pytest.approx(exact, rel=1e-5)
+
+
+def test_far_rows_do_not_spoil_single_precision():
+    rng = np.random.default_rng(6)
+    rows = rng.normal(size=(300, 3))
+    rows[7], rows[8] = 1e9, -1e30
+    bins = cut_bins(150, 150, rng)
+    kernel = ScaledKernel(Bandwidth(), 1.5)
+    sums = bin_sums(rows[bins.order].__getitem__, tiler_for(kernel, rows), bins, TilePlan(64, 1000))[0]
+    exact = kernel.gram(rows[bins.order])
+    np.fill_diagonal(exact, 0.0)
+    assert np.abs(sums - exact).max() < 1e-6
+
+
+def test_rows_beyond_double_precision_are_refused():
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    rows[3, 1] = 1e200
+    with pytest.raises(CpmmdError, match="overflow on values as large as 1e\\+200"):
+        two_sample_test(rows[:150], rows[150:], rng=0)
+
+
+def test_the_binned_engine_holds_its_level(monkeypatch):
+    monkeypatch.setattr(engine, "DENSE_ROWS", 0)
+    pvalues = null_pvalues(
+        MedianTest(), lambda rng: (rng.exponential(size=(200, 2)), rng.exponential(size=(200, 2))), 1000, seed=61
+    )
+    assert_level(pvalues)
+    # Bins of one row here; bins of several at unequal sizes below.
+    monkeypatch.setattr(engine, "cut_bins", lambda m, n, rng: cut_bins(m, n, rng, target=50))
+    pvalues = null_pvalues(
+        MedianTest(), lambda rng: (rng.integers(0, 4, size=(150, 2)), rng.integers(0, 4, size=(250, 2))), 1000, seed=62
+    )
+    assert_level(pvalues)
+
+
+@pytest.fixture(scope="module")
+def large():
+    rng = np.random.default_rng(8)
+    return rng.normal(size=(3000, 4)).astype(np.float32), rng.normal(0.1, 1, size=(3400, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize("method", ["median", "cp-full", "cp-linear"])
+def test_threads_and_memory_do_not_change_the_answer(large, method):
+    answers = [
+        two_sample_test(*large, method=method, rng=3, n_permutations=199, n_jobs=jobs, memory_limit=limit)
+        for jobs, limit in ((1, None), (2, "60MB"))
+    ]
+    assert answers[0].pvalue == answers[1].pvalue
+    assert answers[0].statistic == pytest.approx(answers[1].statistic, rel=1e-6)
+    assert answers[0].details["engine"]["name"] == "binned"
+
+
+@pytest.mark.parametrize("kind", ["memmap", "arrow", "feather"])
+def test_mapped_and_chunked_inputs_give_the_answer_of_arrays(large, kind, tmp_path):
+    import pyarrow as pa
+
+    def held(rows, name):
+        if kind == "memmap":
+            np.save(tmp_path / name, rows)
+            return np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+        chunks = [pa.table({f"c{j}": part[:, j] for j in range(4)}) for part in np.array_split(rows, 3)]
+        table = pa.concat_tables(chunks)
+        if kind == "feather":
+            with pa.OSFile(str(tmp_path / name), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
+            return pa.ipc.open_file(pa.memory_map(str(tmp_path / name))).read_all()
+        return table
+
+    mapped = [held(rows, name) for rows, name in zip(large, "xy", strict=True)]
+    options = {"rng": 1, "n_permutations": 99}
+    expected, got = two_sample_test(*large, **options), two_sample_test(*mapped, **options)
+    assert (got.pvalue, got.statistic) == (expected.pvalue, expected.statistic)
+
+
+def test_arrow_floats_are_not_copied():
+    import pyarrow as pa
+
+    from cpmmd.inputs import read_table
+
+    values = np.arange(10.0)
+    table = read_table(pa.table({"a": pa.array(values)}), "x")
+    assert np.shares_memory(table.numbers.columns[0].chunks[0], values)
+
+
+def test_missing_values_are_named_with_their_row(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(5000, 3))
+    rows[-1, 2] = np.nan
+    np.save(tmp_path / "x.npy", rows)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    with pytest.raises(CpmmdError, match="'2: 1 in y', the first in row 4999 of y"):
+        two_sample_test(rows[:-1], mapped)
+
+
+def test_a_budget_too_small_for_tiles_is_refused(large):
+    with pytest.raises(CpmmdError, match=r"need at least .* Got 100 kB; raise it"):
+        two_sample_test(*large, memory_limit="100kB")
+
+
+@pytest.mark.parametrize("method", ["mmdagg", "mmdfuse"])
+def test_methods_that_need_whole_matrices_say_so(large, method):
+    with pytest.raises(CpmmdError, match="more than memory_limit = 50 MB"):
+        two_sample_test(*large, method=method, memory_limit="50MB")
+
+
+@pytest.mark.parametrize("limit", ["lots", 0, -5, "2 furlongs", True, 1.5])
+def test_a_memory_limit_must_be_bytes(limit):
+    with pytest.raises(CpmmdError, match="number of bytes"):
+        two_sample_test(np.zeros((5, 1)), np.ones((5, 1)), memory_limit=limit)
+
+
+def test_plans_keep_to_their_budget():
+    plan = plan_tiles(2**30, width=28, n_kernels=1, bins=200)
+    assert plan.tile_rows == 1024
+    assert plan.panel_rows > 100_000
+    assert plan_tiles(20_000_000, width=28, n_kernels=17, bins=200).tile_rows < 512
+
+
+def test_progress_counts_tiles(large):
+    seen = []
+    two_sample_test(*large, method=FullSampleTest(Bandwidth()), rng=0, progress=lambda *step: seen.append(step))
+    tiles = [(done, total) for stage, done, total in seen if stage == "tiles"]
+    assert tiles[-1][0] == tiles[-1][1]
+    assert [done for done, _ in tiles] == sorted(done for done, _ in tiles)
+
+
+def test_a_large_training_half_is_cut_and_the_rest_is_tested(large):
+    result = two_sample_test(*large, method=SplitTest(max_train_rows=400), rng=0, n_permutations=99)
+    assert len(result.details["train_rows"]) <= 400
+    assert sum(result.tested_sizes) > 5900
