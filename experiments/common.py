@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -87,8 +87,3 @@ def grid(**axes: Any) -> list[dict[str, Any]]:
     for name, values in axes.items():
         cells = [{**cell, name: value} for cell in cells for value in values]
     return cells
-
-
-def named(rows: list[Mapping[str, Any]], key: str = "method") -> list[str]:
-    """Give the different values of one column, in order."""
-    return list(dict.fromkeys(row[key] for row in rows if key in row))
