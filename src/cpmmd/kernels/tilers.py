@@ -29,8 +29,8 @@ LINKS = 6  # of a chain: rounding of 6e-8 grows to 4e-6
 SINGLE_PRECISION = 1e6
 
 
-# Kernel values are lifted by this before every other squaring: squared twice it is the smallest normal number, arithmetic on smaller
-# ones is forty times slower, and 3e-10 is nothing beside the 6e-8 that single precision rounds away.
+# Kernel values are lifted by this before every other squaring: squared twice it is the smallest normal number.
+# Arithmetic on smaller ones is forty times slower, and 3e-10 is nothing beside the 6e-8 that single precision rounds away.
 FLOOR = np.float32(3.3e-10)
 LOG_FLOOR = np.float32(2 * np.log(FLOOR))  # exp of it can be squared once
 
