@@ -206,9 +206,9 @@ PARTS: dict[str, Callable[[], list[str]]] = {"engine": engine, "full": full, "me
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("parts", nargs="*", default=list(PARTS), choices=[*PARTS, []])
+    arguments.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all when none is named")
     lines = ["| what | measured | wanted |", "| --- | --- | --- |"]
-    chosen = arguments.parse_args().parts
+    chosen = arguments.parse_args().parts or list(PARTS)
     for part in chosen:
         for line in PARTS[part]():
             print(line, flush=True)
