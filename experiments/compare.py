@@ -11,6 +11,7 @@ from experiments.base import PAPER, Experiment, Rows, read_csv
 
 ERRORS = 2.0  # standard errors that still count as the same
 RATES = ("reject", "collapsed")
+FEWEST = 10  # repetitions that a rate is judged from
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ def _same(found: str | None, wanted: str) -> bool:
 def _judge_rate(relation: str, value: float, repetitions: str, ours: float, count: int) -> tuple[str, float]:
     """Two proportions, pooled: the same where they differ by at most two standard errors."""
     error = math.sqrt(max(ours * (1 - ours), 0) / count) if count else math.nan
+    if count < FEWEST:
+        return "too few to say", error
     if relation == "level":
         spread = math.sqrt(value * (1 - value) / count)
         return ("within error" if abs(ours - value) <= ERRORS * spread else "worse" if ours > value else "below the level"), error

@@ -52,10 +52,8 @@ def label(name: str) -> str:
     return METHOD_NAMES.get(name, name)
 
 
-def power_lines(
-    ax: Any, rows: Sequence[Mapping[str, Any]], x: str, *, by: str = "method", value: str = "reject", paper: str | None = None
-) -> None:
-    """Draw one line a method with a band of one binomial standard error, and the paper's numbers as crosses."""
+def power_lines(ax: Any, rows: Sequence[Mapping[str, Any]], x: str, *, by: str = "method", value: str = "reject") -> None:
+    """Draw one line a method with a band of one binomial standard error."""
     for name in dict.fromkeys(row[by] for row in rows):
         here = [row for row in rows if row[by] == name and value in row]
         at, power = [row[x] for row in here], [row[value] for row in here]
@@ -64,8 +62,6 @@ def power_lines(
         low = [p - e for p, e in zip(power, error, strict=True)]
         high = [p + e for p, e in zip(power, error, strict=True)]
         ax.fill_between(at, low, high, alpha=0.15, color=line.get_color(), lw=0)
-    if paper is not None:
-        ax.set_title(paper, fontsize=9)
     ax.axhline(0.05, lw=0.6, ls=":", color="black")
     ax.set(ylim=(-0.03, 1.05), ylabel="rejections")
     ax.legend(fontsize=7)

@@ -51,12 +51,18 @@ def _status(experiments: list[Experiment], results: Path) -> str:
     total = 0.0
     for one in experiments:
         table = one.read(results)
-        done = 0 if table is None else len(table.repetitions) // len(one.cells)
+        done = _done(one, results)
         seconds = 0.0 if table is None else table.seconds
         total += seconds
         lines.append(f"| {one.id} | {one.artefact} | {len(one.cells)} | {done} | {one.repetitions} | {seconds / 60:.1f} min |")
     lines.append(f"\nProcessor time in all: {total / 3600:.1f} hours, half of that on two cores that do nothing else.")
     return "\n".join(lines)
+
+
+def _done(experiment: Experiment, results: Path) -> int:
+    """Repetitions that every cell has."""
+    table = experiment.read(results)
+    return 0 if table is None else len(table.repetitions) // len(experiment.cells)
 
 
 def _verdicts(experiments: list[Experiment], results: Path) -> str:
@@ -68,6 +74,9 @@ def _section(experiment: Experiment, results: Path) -> str:
     lines = [f"### {experiment.id}: {experiment.artefact}", "", f"{experiment.title[0].upper()}{experiment.title[1:]}."]
     if experiment.note:
         lines[-1] += f" {experiment.note}"
+    done = _done(experiment, results)
+    if done < experiment.repetitions:
+        lines[-1] += f" **{done} of {experiment.repetitions} repetitions so far.**"
     if (results / experiment.id / "figure.svg").exists():
         lines += ["", f"![{experiment.title}]({REFERENCE}/{experiment.id}/figure.svg)"]
     comparisons = compare_one(experiment, results)

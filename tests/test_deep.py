@@ -142,6 +142,14 @@ def test_batched_calibration_equals_member_by_member(family):
             torch.testing.assert_close(together.best[name][e], p[0], rtol=1e-5, atol=1e-8)
 
 
+def test_gain_multiplies_the_starting_weights_of_every_layer():
+    starts = [
+        AscentSelector(Deep(width=16, out=4, gain=gain), Ascent(steps=0)).select(half(), Plain(), np.random.default_rng(0)).path
+        for gain in (1.0, 1.5)
+    ]
+    assert starts[1]["spectral_product"][0] == pytest.approx(1.5**3 * starts[0]["spectral_product"][0], rel=1e-4)  # three layers
+
+
 def test_the_best_iterate_of_all_steps_is_kept():
     selection = AscentSelector(SMALL, Ascent(steps=60)).select(half(), ComplexityPenalized(c1=0.5), np.random.default_rng(0))
     assert selection.criterion == selection.path["criterion"].max()

@@ -67,6 +67,10 @@ def test_rates_are_judged_by_two_standard_errors(relation, value, ours, verdict)
     assert compare._judge_rate(relation, value, "100", ours, 100)[0] == verdict
 
 
+def test_a_handful_of_repetitions_is_not_judged():
+    assert compare._judge_rate("=", 0.5, "100", 1.0, 3)[0] == "too few to say"
+
+
 def test_the_page_is_made_from_the_results():
     assert PAGE.read_text() == page(RESULTS), "run: python -m experiments compare --write-docs"
 

@@ -14,7 +14,7 @@ D, N, SHIFT = 100, 100, 0.5
 STARTS = ("2/fan_in", "3/fan_in")  # variance of the starting weights
 CONSTANTS = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 PRODUCTIVE = (1e-3, 1e-1)  # where the paper fits the slope
-REPETITIONS = 50  # the paper does not say
+REPETITIONS = 20  # the paper does not say
 
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from experiments.common import ALPHA, NEAR, mean_shift, network, test
 D, N, SHIFT, WIDTH = 50, 100, 0.5, 200
 COUNTS = (5, 10, 20, 40, 80, 160)
 QUANTILE_FROM = 20  # below it the order statistic is the maximum, which estimates no fixed quantile
-SEEDS = 30
+SEEDS = 20  # the paper names the rate and shows none
 
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:  # noqa: ARG001

@@ -39,7 +39,7 @@ def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.rando
 
 
 def summarise(table: StudyTable) -> Rows:
-    """The paper's columns by width; J_CP with the C1-hat calibrated on the same data."""
+    """The paper's columns by width; J_CP with the C1-hat of the same data; ``complexity_root`` is G read as L |D|_F / sqrt(N)."""
     rows: Rows = []
     for width in WIDTHS:
         runs = table.where(width=width, method="liu")
@@ -53,7 +53,11 @@ def summarise(table: StudyTable) -> Rows:
         means = {name: float(np.mean([one.values[name] for one in runs])) for name in ("j_liu", "mmd2", "tau", "complexity")}
         rate = float(flagged.mean())
         row = {"width": width, "seeds": len(runs), "collapsed": rate, "collapsed_error": np.sqrt(rate * (1 - rate) / len(runs))}
-        row |= means | {"c1": float(np.mean(list(c1.values()))), "j_cp": float(j_cp.mean())}
+        row |= (
+            means
+            | {"complexity_root": means["complexity"] * np.sqrt(2 * N)}
+            | {"c1": float(np.mean(list(c1.values()))), "j_cp": float(j_cp.mean())}
+        )
         row |= {"largest_j_cp_collapsed": float(j_cp[flagged].max()) if flagged.any() else float("nan")}
         row |= {"largest_j_cp_paper_c1": float(j_paper[flagged].max()) if flagged.any() else float("nan")}
         for name in ("cp", "plain"):

@@ -20,7 +20,7 @@ def shown(value: Any, limit: int = NAME) -> str:
     Examples
     --------
     >>> shown("two\nlines"), shown("\u202egnp.exe"), shown("a" * 10_000, limit=9)
-    ('two␤lines', 'gnp.exe', 'aaaaa…aaa')
+    ('two␤lines', 'gnp.exe', 'aaaaaa…aa')
     """
     # Cutting first keeps a name of megabytes cheap; the factor leaves room for characters that vanish.
     text = _shortened(str(value), 16 * limit).replace("\r\n", "\n")

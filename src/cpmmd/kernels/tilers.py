@@ -51,7 +51,13 @@ class Scratch:
 
 
 class Tiler(ABC):
-    """Kernels, one after the other, for tiles of pairs."""
+    """Kernels, one after the other, for tiles of pairs.
+
+    ``tile_rows`` is the size of a tile that suits it: large enough that threads do not wait for each other, small enough for the
+    cache.
+    """
+
+    tile_rows: int = 1024
 
     @property
     @abstractmethod
@@ -116,6 +122,7 @@ class DistanceTiler(Tiler):
     families: tuple[ScaleFamily, ...]
     sigmas: tuple[Array, ...]
     centre: Array
+    tile_rows = 512  # double-precision distances take twice the room
 
     @property
     def n_kernels(self) -> int:

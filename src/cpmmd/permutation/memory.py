@@ -8,8 +8,6 @@ from cpmmd.errors import InputError
 from cpmmd.parallel import thread_count
 
 DEFAULT_LIMIT = 2**30
-TILE_ROWS = 1024  # for one kernel: products of this size keep a core busy
-PATH_TILE_ROWS = 512  # for a path of bandwidths: its tiles stay in the cache
 FEWEST_TILE_ROWS = 64
 TILE_BYTES = 40  # of a pair of rows in work: double-precision distances and their copies, exponents, chains
 ROW_NUMBERS = 6  # copies of a row's numbers while an operand is made, in double precision
@@ -23,14 +21,15 @@ class TilePlan:
     panel_rows: int
 
 
-def plan_tiles(limit: int, *, width: int, n_kernels: int, bins: int, copies: int = 1) -> TilePlan:
+def plan_tiles(limit: int, *, width: int, n_kernels: int, bins: int, tile_rows: int = 1024, copies: int = 1) -> TilePlan:
     """Give the largest tiles and panels that fit ``limit`` bytes.
 
-    ``copies`` is how many times the operands hold a row (the powers of a polynomial lift).
+    ``tile_rows`` is the size of a tile where memory is no question, ``copies`` how times the operands hold a row (the
+    powers of a polynomial lift).
     """
     sums = 2 * 8 * n_kernels * bins * bins
     row_bytes = 2 * 8 * (width + 2) * (ROW_NUMBERS + 2 * copies)
-    tile = TILE_ROWS if n_kernels == 1 else PATH_TILE_ROWS
+    tile = tile_rows
     while tile >= FEWEST_TILE_ROWS:
         panel = (limit - sums - thread_count() * TILE_BYTES * tile * tile) // row_bytes
         if panel >= tile:

@@ -71,7 +71,14 @@ def geometry_paths(
         grids = [_trimmed(family, grid, sample, len(bins.order)) for family, grid in zip(families, grids, strict=True)]
     tiler = path_tiler(families, grids, sample)
     copies = max(getattr(family, "degree", 1) for family in families)
-    plan = plan_tiles(memory_limit, width=sample.shape[1], n_kernels=tiler.n_kernels, bins=bins.count, copies=copies)
+    plan = plan_tiles(
+        memory_limit,
+        width=sample.shape[1],
+        n_kernels=tiler.n_kernels,
+        bins=bins.count,
+        tile_rows=tiler.tile_rows,
+        copies=copies,
+    )
     sums = bin_sums(load, tiler, bins, plan)
     edges = np.cumsum([0, *map(len, grids)])
     return [

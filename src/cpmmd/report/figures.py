@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,8 @@ from cpmmd.results import TestResult
 Drawing = Callable[[Any], Any]  # draws on matplotlib Axes
 Drawings = Mapping[str, Drawing]
 # Inches at 72 points: shown about 1.3 times as large on a desktop, 1.05 times on a phone, so 10 points are 13 and 10.5 pixels.
-NARROW, WIDE = (4.8, 3.5), (9.6, 4.2)
+NARROW, WIDE = (4.8, 3.5), (9.6, 3.9)
+ACROSS, UPWARDS = 48, 30  # characters of an axis label on one line
 MOST_ROWS = 5000  # behind a density
 MOST_BATCHES = 400  # in a picture: two pixels each
 INK, PAPER = "#0a0b0c", "#f0f1f2"  # stand for the page's own colours
@@ -59,17 +61,25 @@ def drawn(content: Mapping[str, Any], drawings: Drawings) -> tuple[dict[str, str
         with matplotlib.rc_context(STYLE), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's browser has more fonts
             figure = Figure(figsize=WIDE if block["wide"] else NARROW, layout="constrained")
-            _thin_ticks(drawings[name](figure.subplots()))
+            _tidy(drawings[name](figure.subplots()))
             pictures[name] = inline_svg(figure, name=name, title=block["title"], description=block["description"], sheet=sheet)
     return pictures, sheet
 
 
-def _thin_ticks(ax: Any) -> None:
-    """Leave room between the numbers below a small picture."""
-    from matplotlib.ticker import MaxNLocator
+def _tidy(ax: Any) -> None:
+    """Fit labels to a small picture: few numbers on an axis, plain ones on a logarithmic axis, long names on two lines."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-    if isinstance(ax.xaxis.get_major_locator(), MaxNLocator):
-        ax.locator_params(axis="x", nbins=6)
+    for axis, ends in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+        if axis.get_scale() == "log":
+            decades = abs(np.log10(ends[1] / ends[0]))
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1,)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.set_minor_formatter(NullFormatter())
+        elif isinstance(axis.get_major_locator(), MaxNLocator):
+            ax.locator_params(axis=axis.axis_name, nbins=6)
+    ax.set_xlabel(textwrap.fill(ax.get_xlabel(), ACROSS))
+    ax.set_ylabel(textwrap.fill(ax.get_ylabel(), UPWARDS))
 
 
 def result_drawings(result: TestResult, explanation: Explanation | None) -> Drawings:

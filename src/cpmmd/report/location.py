@@ -14,9 +14,10 @@ from cpmmd.report.blocks import Block
 from cpmmd.results import TestResult
 from cpmmd.text import shown
 
-MOST_FEATURES = 25  # rows of the table of features
+MOST_FEATURES = 15  # rows of the table of features
 FEW = 5  # rows: a level that has fewer says something about them
 RARE = "(rare values)"
+HEADER = 24  # characters of a feature's name above a column of values
 MOST_VALUES = 8  # columns of the table of rows: the leading features
 
 
@@ -116,7 +117,7 @@ def _rows(explanation: Explanation) -> list[Block]:
         chosen = [name for name in leading if any(name in row.values for row in evidence)]
         rows = [[row.row, row.witness, *(row.values.get(name) for name in chosen)] for row in evidence]
         kinds = [_kind([row.values.get(name) for row in evidence]) for name in chosen]
-        labels = [f.label for f in explanation.features if f.name in chosen]
+        labels = [shown(f.label, HEADER) for f in explanation.features if f.name in chosen]
         columns = [("Row", "count"), ("Witness", "number"), *zip(labels, kinds, strict=True)]
         every = len(explanation.features)
         note = f"The {len(chosen)} leading features of {cells.count(every)}." if every > len(chosen) else ""
