@@ -20,7 +20,7 @@ from cpmmd import Ascent, SplitTest, two_sample_test
 from cpmmd.errors import InputError, MissingExtraError
 from cpmmd.report import content, files, render
 from cpmmd.report.figures import result_drawings
-from cpmmd.report.text import shown
+from cpmmd.text import shown
 from helpers import HOSTILE_NAMES, Page, sample_named
 
 SECTIONS = ["evidence", "where", "assurance", "repeat"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cpmmd.cli import where
+from cpmmd.cli import loaded, where
 from cpmmd.cli.comparison import Answering
 from cpmmd.cli.output import note, probability, say, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
@@ -21,6 +21,7 @@ def fit(file: str, output: str, example: str | None, reading: Reading, settings:
     """Fit a detector to a reference and save it."""
     from cpmmd.detector import DriftDetector
 
+    loaded()
     if not Path(output).parent.is_dir():
         raise InputError(f"There is no folder {str(Path(output).parent)!r} for the detector. Make it first.")
     samples = reading.read([file] if example is None else [file, example])
@@ -108,6 +109,7 @@ def check(
     from cpmmd.detector import DriftDetector
     from cpmmd.history import History
 
+    loaded()
     answering.check()
     if list(files).count(STDIN) > 1:
         raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")

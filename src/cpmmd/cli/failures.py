@@ -90,7 +90,7 @@ def in_options(message: str) -> str:
 
 def one_line(text: str, limit: int) -> str:
     """Give text from the data or the system as one harmless line."""
-    from cpmmd.report.text import shown
+    from cpmmd.text import shown
 
     return shown(text, limit)
 

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cpmmd.cli import loaded
 from cpmmd.cli.output import note, say, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line, speaking_of
@@ -29,6 +30,7 @@ def plan(
     """Print the power at some sizes and how many rows a wanted power takes."""
     from cpmmd.planning import power_from_pilot
 
+    loaded()
     _check_plot(plot)
     x, y = reading.read(files)
     wanted = _sizes(sizes, min(x.rows, y.rows))

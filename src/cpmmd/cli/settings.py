@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from cpmmd.cli import loaded
 from cpmmd.cli.options import ALPHA, METHOD, names
 from cpmmd.errors import CpmmdError, InputError
 
@@ -76,6 +77,7 @@ class Settings:
         """Give the result of comparing two file samples."""
         from cpmmd.api import two_sample_test
 
+        loaded()
         with speaking_of(x.label, y.label):
             return two_sample_test(
                 x.data,

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import rankdata, t
+from scipy.special import expit, logit, stdtrit
 
 from cpmmd.explain.values import Effect
 from cpmmd.mmd import witness
@@ -83,7 +82,7 @@ def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator) -> E
     if area in (0.0, 1.0):
         bound = ((1 - CONFIDENCE) / 2) ** (1 / smaller)
         return Effect(area, bound, 1.0) if area == 1.0 else Effect(area, 0.0, 1 - bound)
-    reach = float(t.ppf((1 + CONFIDENCE) / 2, smaller - 1)) * error / (area * (1 - area))
+    reach = float(stdtrit(smaller - 1, (1 + CONFIDENCE) / 2)) * error / (area * (1 - area))
     centre = float(logit(area))
     return Effect(area, float(expit(centre - reach)), float(expit(centre + reach)))
 
@@ -101,10 +100,17 @@ def _fold(K: Array, labels: Labels, fitted: Labels) -> _Fold:
     scored = ~fitted
     values = witness(K[np.ix_(scored, fitted & labels)], K[np.ix_(scored, fitted & ~labels)])
     x, y = values[labels[scored]], values[~labels[scored]]
-    ranks = rankdata(np.concatenate([x, y]))
-    of_x = (ranks[: len(x)] - rankdata(x)) / len(y)
-    of_y = 1 - (ranks[len(x) :] - rankdata(y)) / len(x)
+    ranks = _ranks(np.concatenate([x, y]))
+    of_x = (ranks[: len(x)] - _ranks(x)) / len(y)
+    of_y = 1 - (ranks[len(x) :] - _ranks(y)) / len(x)
     return _Fold(of_x, of_y)
+
+
+def _ranks(values: Array) -> Array:
+    """Give each value's rank, ties sharing their mean (scipy.stats does the same, and takes half a second to import)."""
+    ordered = np.sort(values)
+    below, not_above = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+    return np.asarray((below + not_above + 1) / 2)
 
 
 def _variance(placements: Array) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cpmmd.report.text import LINE, shown
 from cpmmd.results import json_clean
+from cpmmd.text import LINE, shown
 
 Block = dict[str, Any]
 CODE = 4000  # characters of a line of code: longer than any command a person types

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cpmmd.report.text import shown
+from cpmmd.text import shown
 
 NOTHING = "–"
 NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers

@@ -12,8 +12,8 @@ from cpmmd.report.assurance import assurance, repetition
 from cpmmd.report.blocks import Block
 from cpmmd.report.evidence import evidence
 from cpmmd.report.location import location, without_rare_levels
-from cpmmd.report.text import LINE, shown
 from cpmmd.results import TestResult
+from cpmmd.text import LINE, shown
 
 FORMAT = "cpmmd-report-1"
 QUESTION = "Are the two samples from the same distribution?"

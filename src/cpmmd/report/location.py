@@ -11,8 +11,8 @@ from cpmmd.explain import Effect, Explanation, FeatureContribution
 from cpmmd.explain.features import date_text
 from cpmmd.report import blocks, cells
 from cpmmd.report.blocks import Block
-from cpmmd.report.text import shown
 from cpmmd.results import TestResult
+from cpmmd.text import shown
 
 MOST_FEATURES = 15  # rows of the table of features
 FEW = 5  # rows: a level that has fewer says something about them

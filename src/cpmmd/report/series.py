@@ -14,7 +14,7 @@ from cpmmd.report.figures import MOST_BATCHES as MOST_DRAWN
 from cpmmd.report.figures import series_drawings
 from cpmmd.report.files import format_of
 from cpmmd.report.render import Path, finish
-from cpmmd.report.text import LINE, shown
+from cpmmd.text import LINE, shown
 
 Record = Mapping[str, Any]
 NEEDED = ("batch", "pvalue", "reject")
