@@ -18,14 +18,14 @@ def main() -> None:
     with np.load(HERE / "examples" / "data" / "process_sample.npz") as file:
         columns = [str(name) for name in file["variables"]]
         normal, faulty = (pd.DataFrame(file[name], columns=columns)[::2] for name in ("normal", "fault"))
-    result = two_sample_test(normal, faulty, rng=0)
+    result = two_sample_test(normal, faulty, method="median", scale="standard", rng=0)
     explanation = result.explain()
-    figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
     plotting.null_distribution(result, ax=axes[0])
     plotting.feature_contributions(explanation, ax=axes[1])
     plotting.witness_densities(explanation, ax=axes[2])
     for ax, title in zip(axes, ("Is there a difference?", "Where is it?", "How large is it?"), strict=True):
-        ax.set_title(title)
+        ax.set_title(title, pad=36, fontweight="bold")  # above the legend
     figure.savefig(HERE / "_static" / "readme.png", dpi=110, facecolor="white")
 
 

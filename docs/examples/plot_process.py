@@ -20,7 +20,8 @@ with np.load(folder / "process_sample.npz") as file:
     normal = pd.DataFrame(file["normal"], columns=columns)
     faulty = pd.DataFrame(file["fault"], columns=columns)
 
-result = two_sample_test(normal[::2], faulty[::2], rng=0)
+# Units differ from column to column, so they are standardised.
+result = two_sample_test(normal[::2], faulty[::2], method="median", scale="standard", rng=0)
 explanation = result.explain()
 print(result)
 print(explanation.sentence)
