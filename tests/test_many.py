@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from cpmmd import CpmmdError, run_many, two_sample_test
-from cpmmd.many import keyed_seed
+from cpmmd.seeds import short_seed
 
 
 def read_one():
@@ -22,7 +22,7 @@ def days():
 def test_each_test_is_the_single_call_with_its_keyed_seed(days):
     many = run_many(days, method="median", rng=7, n_permutations=99)
     for name, (x, y) in days.items():
-        alone = two_sample_test(x, y, method="median", rng=keyed_seed(7, name), n_permutations=99)
+        alone = two_sample_test(x, y, method="median", rng=short_seed(7, name), n_permutations=99)
         assert many.results[name].pvalue == alone.pvalue
     assert many.rejected == ("day 1", "day 2", "day 3")
     assert all(many.adjusted[name] >= many.results[name].pvalue for name in days)

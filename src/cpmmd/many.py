@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +16,7 @@ from cpmmd.parallel import map_tasks
 from cpmmd.procedures.base import Procedure
 from cpmmd.progress import Progress
 from cpmmd.results import TestResult, json_clean
+from cpmmd.seeds import short_seed
 
 Pair = tuple[Any, Any]
 
@@ -112,18 +112,13 @@ def run_many(
         validation.whole("rng", rng, at_least=0)
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if rng is None else rng
     settings = {**options, "method": method, "alpha": alpha}
-    items = [(str(name), pair, keyed_seed(seed, str(name)), settings) for name, pair in tests.items()]
+    items = [(str(name), pair, short_seed(seed, str(name)), settings) for name, pair in tests.items()]
     answers: dict[str, TestResult | str] = {}
     for name, answer in map_tasks(_one, items, n_jobs=n_jobs):
         answers[name] = answer
         if progress is not None:
             progress("tests", len(answers), len(items))
     return _collect([name for name, *_ in items], answers, alpha, seed)
-
-
-def keyed_seed(seed: int, name: str) -> int:
-    """Give the seed of the test called ``name``."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:6], "big")
 
 
 def _one(item: tuple[str, Pair | Callable[[], Pair], int, dict[str, Any]]) -> tuple[str, TestResult | str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import time
@@ -23,6 +22,7 @@ from cpmmd.procedures.base import Procedure
 from cpmmd.progress import Progress
 from cpmmd.results import json_clean
 from cpmmd.samples import Array
+from cpmmd.seeds import keyed_rng
 
 Cell = dict[str, Any]
 Task = Callable[[Cell, np.random.Generator, np.random.Generator], Mapping[str, Any]]
@@ -266,12 +266,6 @@ def _test_once(
     method = methods[cell["method"]]
     result = two_sample_test(x, y, method=method, alpha=alpha, n_permutations=n_permutations, rng=test_rng)
     return {"power": int(result.reject), "pvalue": result.pvalue}
-
-
-def keyed_rng(*key: Any) -> np.random.Generator:
-    """Give the generator of a key of plain JSON values: the same in every process, on every machine."""
-    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).digest()
-    return np.random.default_rng(np.random.SeedSequence(int.from_bytes(digest[:16], "little")))
 
 
 def _run_one(task: Task, seed: tuple[str, int], data_keys: tuple[str, ...] | None, item: tuple[Cell, int]) -> Repetition:

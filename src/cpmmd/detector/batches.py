@@ -12,6 +12,7 @@ import numpy as np
 
 from cpmmd.inputs import Table
 from cpmmd.results import TestResult, json_clean
+from cpmmd.seeds import short_seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,4 +102,4 @@ def content_digest(table: Table) -> str:
 
 def batch_seed(seed: int, digest: str) -> int:
     """Give the seed of one batch's test: 32 bits, short enough to type again."""
-    return int.from_bytes(hashlib.sha256(f"{seed} {digest}".encode()).digest()[:4], "little")
+    return short_seed(seed, digest)
