@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,29 @@ def sample_named(names: list[str], seed: int, shift: float, rows: int = 40) -> d
     data = np.random.default_rng(seed)
     columns = {name: data.normal(shift if i == 0 else 0.0, 1, rows) for i, name in enumerate(names)}
     return {**columns, "text": np.array(names, dtype=object)[data.integers(0, len(names), rows)]}
+
+
+class Page(HTMLParser):
+    """The tags of a page with their attributes, and its text."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.texts = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    @property
+    def shape(self):
+        """Which tags with which attributes, in order; neither what they say nor a class matters."""
+        return [(tag, sorted(set(attributes) - {"class"})) for tag, attributes in self.tags]
 
 
 def golden_pairs() -> dict[str, tuple[np.ndarray, np.ndarray, dict[str, Any]]]:

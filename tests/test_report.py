@@ -10,7 +10,6 @@ import sys
 import unicodedata
 from collections import Counter
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -19,10 +18,10 @@ import pytest
 import cpmmd
 from cpmmd import Ascent, SplitTest, two_sample_test
 from cpmmd.errors import InputError, MissingExtraError
-from cpmmd.report import content, files, render, series_content, write_series
+from cpmmd.report import content, files, render
 from cpmmd.report.figures import result_drawings
 from cpmmd.text import shown
-from helpers import HOSTILE_NAMES, sample_named
+from helpers import HOSTILE_NAMES, Page, sample_named
 
 SECTIONS = ["evidence", "where", "assurance", "repeat"]
 SUFFIXES = [".html", ".md", ".json"]
@@ -51,29 +50,6 @@ def differing():
 def text(differing):
     """The page of a report, once."""
     return differing.report(command="cpmmd test 'a b.csv' \"c&d.csv\"", title="a v b")
-
-
-class Page(HTMLParser):
-    """The tags of a page with their attributes, and its text."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.tags, self.texts = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-    def all(self, tag):
-        return [attributes for name, attributes in self.tags if name == tag]
-
-    @property
-    def shape(self):
-        """Which tags with which attributes, in order; neither what they say nor a class matters."""
-        return [(tag, sorted(set(attributes) - {"class"})) for tag, attributes in self.tags]
 
 
 @pytest.mark.parametrize(
@@ -354,66 +330,3 @@ def test_importing_cpmmd_imports_no_template_engine():
     code = "import sys, cpmmd; print([m for m in ('jinja2', 'matplotlib', 'cpmmd.report') if m in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
-
-
-# --- series -----------------------------------------------------------------------------------------------------------
-
-
-def records(count, flagged=()):
-    return [
-        {
-            "batch": f"day {i}",
-            "time": f"2024-06-01T00:00:{i % 60:02d}",
-            "rows": 100,
-            "pvalue": 0.001 if i in flagged else 0.5,
-            "adjusted": 0.01 if i in flagged else 0.9,
-            "statistic": 0.1,
-            "effect": 0.5,
-            "reject": i in flagged,
-            "method": "cp-full",
-            "seed": 1,
-        }
-        for i in range(count)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("flagged", "headline"),
-    [
-        ((), "No batch of 5 differs from the reference"),
-        ((2,), "1 of 5 batches differs from the reference"),
-        ((2, 4), "2 of 5 batches differ from the reference"),
-    ],
-)
-def test_a_series_says_how_many_batches_differ(flagged, headline, tmp_path):
-    for suffix in SUFFIXES:
-        assert headline in write_series(records(5, flagged), tmp_path / f"series{suffix}", alpha=0.05)
-
-
-def test_a_series_with_the_bare_minimum():
-    text = write_series([{"batch": "only", "pvalue": 0.2, "reject": False}])
-    assert "No batch of 1 differs" in text
-
-
-def test_a_long_series_keeps_its_flagged_batches_and_its_end():
-    many = records(10_000, flagged=range(0, 9000, 1000))
-    table = next(b for b in series_content(many)["sections"][0]["blocks"] if b["kind"] == "table")
-    names = [row[0] for row in table["rows"]]
-    assert {f"day {i}" for i in range(0, 9000, 1000)} <= set(names)
-    assert names[-1] == "day 9999"
-    assert [names[i] for i in table["flagged"]] == [f"day {i}" for i in range(0, 9000, 1000)]
-    assert len(write_series(many).encode()) < MEGABYTE
-
-
-def test_hostile_batch_names_leave_the_page_as_it_was():
-    names = list(HOSTILE_NAMES.values())
-    plain = records(len(names), (1,))
-    batches = [{**record, "batch": name, "method": name, "time": name} for record, name in zip(plain, names, strict=True)]
-    shapes = [{str(shape) for shape in Page(write_series(r, title=r[0]["batch"])).shape} for r in (batches, plain)]
-    assert shapes[0] == shapes[1]
-
-
-@pytest.mark.parametrize("broken", [[], [{"batch": "a", "pvalue": 0.1}]])
-def test_a_series_that_lacks_something_says_what(broken):
-    with pytest.raises(InputError, match="batch"):
-        write_series(broken)

@@ -127,7 +127,9 @@ class _Moments:
         absent = np.isnan(numbers)
         fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(numbers.T, absent.T, strict=True)])
         filled = np.where(absent, fill, numbers)
-        return cls(fill, filled.mean(axis=0), filled.std(axis=0), tuple(np.flatnonzero(absent.any(axis=0)).tolist()))
+        with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are refused when they are transformed
+            mean, spread = filled.mean(axis=0), filled.std(axis=0)
+        return cls(fill, mean, spread, tuple(np.flatnonzero(absent.any(axis=0)).tolist()))
 
 
 def _levels(values: Objects, keep_other: bool) -> tuple[str, ...]:
