@@ -177,7 +177,7 @@ def test_two_gigabytes_of_one_column_are_refused_unread(tmp_path, kind):
         with path.open("wb") as file:
             np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (250_000_000, 1)})
     else:
-        path.write_text("a\n" + "0.25\n" * 20_000 if kind == "csv" else '{"a": 1}\n' * 10_000)
+        path.write_text("a\n" + "0.12345678901234567\n" * 5_000 if kind == "csv" else '{"a": 1}\n' * 10_000)
     os.truncate(path, 2_000_000_128)  # sparse: takes no room
     with pytest.raises(InputError, match=r"of memory, and the limit is .*rows at random.*--memory-limit"):
         read_file(str(path))
@@ -185,8 +185,8 @@ def test_two_gigabytes_of_one_column_are_refused_unread(tmp_path, kind):
 
 def test_the_memory_limit_is_a_size():
     assert memory_limit("500M").bytes == 500_000_000
-    assert memory_limit("2 GiB").bytes == 2_000_000_000
-    with pytest.raises(InputError, match="such as 500M"):
+    assert memory_limit("2 GiB").bytes == 2**31
+    with pytest.raises(InputError, match="such as '500MB'"):
         memory_limit("lots")
 
 

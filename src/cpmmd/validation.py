@@ -77,7 +77,7 @@ def permutation_count(n_permutations: object, alpha: float) -> int:
 
 
 UNITS = {
-    "": 1,
+    **{"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12},
     "b": 1,
     "kb": 10**3,
     "mb": 10**6,

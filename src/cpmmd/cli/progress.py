@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-PATIENCE = 0.5  # seconds before the first line, and
+from cpmmd.progress import Meter
+
+PATIENCE = 0.5  # seconds before the first line: short commands say nothing
 INTERVAL = 0.1  # between two: short enough to look alive, long enough to cost nothing
 CLEAR = "\r\x1b[2K"
 
 
 @contextmanager
-def progress() -> Iterator[Progress | None]:
+def progress() -> Iterator[Meter | None]:
     """Give a callback for ``progress=`` and wipe its line at the end; None where nobody is watching."""
     if not sys.stderr.isatty():
         yield None
         return
-    line = Progress()
+    line = _Line()
     try:
-        yield line
+        yield Meter(line, every=INTERVAL)
     finally:
         line.wipe()
 
 
-class Progress:
-    """Writes ``stage 3 of 10`` over and over."""
+class _Line(io.StringIO):
+    """Shows the last line written to it."""
 
     def __init__(self) -> None:
-        self._next = time.monotonic() + PATIENCE
-        self._written = False
+        super().__init__()
+        self._from, self._shown = time.monotonic() + PATIENCE, False
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Say how far a stage is."""
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + INTERVAL
-        sys.stderr.write(f"{CLEAR}{stage} {done} of {total}")
-        sys.stderr.flush()
-        self._written = True
+    def write(self, text: str) -> int:
+        """Show a line in place of the one before."""
+        if time.monotonic() >= self._from:
+            sys.stderr.write(CLEAR + text.rstrip("\n"))
+            sys.stderr.flush()
+            self._shown = True
+        return len(text)
 
     def wipe(self) -> None:
         """Leave no line behind."""
-        if self._written:
+        if self._shown:
             sys.stderr.write(CLEAR)
             sys.stderr.flush()

@@ -6,15 +6,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from cpmmd import validation
 from cpmmd.errors import InputError
 
-# A number lives three times at once: in the column as read, in the matrix of its sample, in the pool of both samples.
+# A number can live three times at once: in the column as read, in the rows as prepared, in a copy in work.
 COPIES = 3
 BYTES_A_NUMBER = 8
 # Above this a permutation test on all pairs of rows takes days anyway: 4 GB are 1.7e8 numbers.
 MOST_BY_DEFAULT = 4_000_000_000
 SHARE_OF_AVAILABLE = 0.5
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class MemoryLimit:
                 "limit with --memory-limit."
             )
 
-    def check_numbers(self, numbers: float, label: str) -> None:
-        """Refuse a file of so many numbers."""
-        self.check(numbers * BYTES_A_NUMBER * COPIES, label)
+    def check_numbers(self, numbers: float, label: str, *, besides: int = 0) -> None:
+        """Refuse a file of so many numbers, with so many bytes besides."""
+        self.check(numbers * BYTES_A_NUMBER * COPIES + besides, label)
 
 
 def memory_limit(text: str | None = None) -> MemoryLimit:
@@ -47,10 +47,7 @@ def memory_limit(text: str | None = None) -> MemoryLimit:
     """
     if text is None:
         return MemoryLimit(min(MOST_BY_DEFAULT, int(SHARE_OF_AVAILABLE * available())))
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text, flags=re.IGNORECASE)
-    if match is None:
-        raise InputError(f"The memory limit must be a size such as 500M or 8G. Got {text!r} instead.")
-    return MemoryLimit(int(float(match[1]) * UNITS[match[2].lower()]))
+    return MemoryLimit(validation.byte_count("memory_limit", text))
 
 
 def available() -> int:

@@ -60,7 +60,7 @@ def _check_text(source: Source, limit: MemoryLimit) -> bytes:
         raise InputError(f"{source.label} is not text: it holds NUL bytes. Check the file, or say its format with --format.")
     if b"\r" in head and b"\n" not in head:
         raise InputError(f"{source.label} has line ends of old Macs. Convert them with: tr '\\r' '\\n'")
-    limit.check_numbers(text_numbers(source.size, head), source.label)
+    limit.check_numbers(text_numbers(source.size, head), source.label, besides=source.size)
     return head
 
 

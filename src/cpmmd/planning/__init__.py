@@ -48,7 +48,8 @@ class _Plan:
             n=size,
             kept=None,
         )
-        return size, self.procedure.run(some, self.options, test_stream).reject
+        with reporting_to(None):  # what counts is how many draws are done
+            return size, self.procedure.run(some, self.options, test_stream).reject
 
 
 def power_from_pilot(
