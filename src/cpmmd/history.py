@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +35,7 @@ INSERT = (
     "ON CONFLICT (batch) DO NOTHING"
 )
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM batches ORDER BY id"
+SETTLE = "UPDATE batches SET adjusted = :adjusted, reject = :reject, effect = :effect WHERE batch = :batch AND adjusted IS NULL"
 
 
 class History:
@@ -80,6 +81,12 @@ class History:
         values = _checked(record)
         with self._explained(), self._transaction():
             return self._connection.execute(INSERT, values).rowcount == 1
+
+    def settle(self, decided: Iterable[Mapping[str, Any]]) -> None:
+        """Write the decisions on batches that were appended without one (``adjusted`` None): all or none, and no others."""
+        values = [_checked(record) for record in decided]
+        with self._explained(), self._transaction():
+            self._connection.executemany(SETTLE, values)
 
     def records(self) -> list[dict[str, Any]]:
         """Give all records, first appended first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,13 @@ class Checked:
     columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     error: str | None = None
+    kept: bool = True
+    judged: bool = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether this call has to decide on it: tested now, or by a call that was stopped before it could."""
+        return bool(self.record) and (self.result is not None or self.record["adjusted"] is None)
 
     @property
     def status(self) -> str:
@@ -77,7 +84,7 @@ class Checked:
     @property
     def differs(self) -> bool:
         """Whether this call found a difference."""
-        return self.status == "tested" and bool(self.record["reject"])
+        return self.judged and bool(self.record["reject"])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -118,11 +125,11 @@ def check(
     history = None if checking.history is None else History(checking.history)
     try:
         known = {} if history is None else {record["batch"]: record for record in history.records()}
-        checked = _adjusted(_tested(detector, files, reading, {} if checking.again else known), alpha, answering)
-        new = [batch for batch in checked if batch.status == "tested"]
+        keep = None if history is None else history.append
+        checked = _tested(detector, files, reading, {} if checking.again else known, keep)
+        checked = _adjusted(checked, alpha, answering)
         if history is not None:
-            kept = [batch.name for batch in new if not history.append(batch.record)]
-            note(f"the history keeps its earlier record of {name}" for name in kept)
+            _settle(history, checked)
         series = [b.record for b in checked if b.record] if history is None else history.records()
     finally:
         if history is not None:
@@ -135,8 +142,20 @@ def check(
     return any(batch.differs for batch in checked), any(batch.error is not None for batch in checked)
 
 
-def _tested(detector: Any, files: Sequence[str], reading: Reading, known: dict[str, Any]) -> list[Checked]:
-    """Test every batch that is not known; one that cannot be read does not stop the others."""
+def _settle(history: Any, checked: list[Checked]) -> None:
+    """Write the decisions, which take all batches of the call, beside the p-values, which were kept one by one."""
+    history.settle(batch.record for batch in checked if batch.judged and batch.kept)
+    note(f"the history keeps its earlier record of {batch.name}" for batch in checked if batch.judged and not batch.kept)
+
+
+def _tested(
+    detector: Any,
+    files: Sequence[str],
+    reading: Reading,
+    known: dict[str, Any],
+    keep: Callable[[dict[str, Any]], bool] | None,
+) -> list[Checked]:
+    """Test every batch that is not known and keep it at once; one that cannot be read does not stop the others."""
     checked = []
     with progress() as line:
         for done, (file, name) in enumerate(zip(files, _names(files), strict=True)):
@@ -148,7 +167,9 @@ def _tested(detector: Any, files: Sequence[str], reading: Reading, known: dict[s
             try:
                 (sample,) = reading.read([file])
                 found = detector.test(sample.data, name=name)
-                checked.append(Checked(name, found.to_dict(), found.result, notes=(*sample.notes, *found.notes)))
+                record = found.to_dict()
+                kept = keep is None or keep(record)
+                checked.append(Checked(name, record, found.result, notes=(*sample.notes, *found.notes), kept=kept))
             except CpmmdError as error:
                 checked.append(Checked(name, error=str(error)))
     return checked
@@ -168,14 +189,16 @@ def _adjusted(checked: list[Checked], alpha: float, answering: Answering) -> lis
     """Adjust for the number of batches tested, decide, and explain those that differ."""
     from cpmmd.multiplicity import benjamini_hochberg
 
-    tested = [batch for batch in checked if batch.status == "tested"]
-    adjusted = iter(benjamini_hochberg([batch.record["pvalue"] for batch in tested]).tolist()) if tested else iter([])
-    return [_judged(batch, next(adjusted), alpha, answering) if batch.status == "tested" else batch for batch in checked]
+    pending = [batch for batch in checked if batch.pending]
+    adjusted = iter(benjamini_hochberg([batch.record["pvalue"] for batch in pending]).tolist()) if pending else iter([])
+    return [_judged(batch, next(adjusted), alpha, answering) if batch.pending else batch for batch in checked]
 
 
 def _judged(batch: Checked, adjusted: float, alpha: float, answering: Answering) -> Checked:
     record = {**batch.record, "adjusted": adjusted, "reject": bool(adjusted <= alpha)}
-    explanation = where.explained(batch.result) if record["reject"] and answering.explain else None
+    batch = replace(batch, judged=True)
+    wanted = record["reject"] and answering.explain and batch.result is not None
+    explanation = where.explained(batch.result) if wanted else None
     if explanation is None:
         return replace(batch, record=record)
     leading = tuple(feature.name for feature in explanation.features[:LEADING] if feature.contribution > 0)
@@ -189,7 +212,7 @@ def _write_report(series: list[dict[str, Any]], path: str, alpha: float, detecto
 
 
 def _answer(checked: list[Checked], alpha: float, detector_file: str, again: str, answering: Answering) -> None:
-    tested = [batch for batch in checked if batch.status == "tested"]
+    tested = [batch for batch in checked if batch.judged]
     differing = [batch for batch in tested if batch.differs]
     sentence = _sentence(len(tested), len(differing), alpha)
     if answering.json:
