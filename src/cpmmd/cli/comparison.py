@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cpmmd.cli import where
-from cpmmd.cli.output import note, say, say_json, say_verdict
+from cpmmd.cli.output import note, say, say_end, say_json, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line
 from cpmmd.errors import InputError
@@ -70,7 +70,7 @@ def compare(
     else:
         if explanation is not None:
             where.say_where(explanation)
-        _say_rest(again, answering.report)
+        say_end(again, "Report", answering.report)
     return bool(result.reject)
 
 
@@ -85,15 +85,6 @@ def _say_evidence(result: Any, x: Any, y: Any) -> None:
         if not line.startswith("  repeat with"):
             say(line)
     sys.stdout.flush()
-
-
-def _say_rest(again: str, report: str | None) -> None:
-    say()
-    say("Repeat with")
-    say(f"  {again}", limit=4000)
-    if report is not None:
-        say()
-        say(f"Report: {report}")
 
 
 def _document(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cpmmd.cli.comparison import Answering, compare_files
-from cpmmd.cli.output import say
+from cpmmd.cli.output import COMMAND, say
 from cpmmd.cli.settings import Reading, Settings
 from cpmmd.errors import InputError
 
@@ -36,11 +36,11 @@ def demonstrate(folder: str) -> None:
     say("Benign against other benign ones:")
     _compare([str(benign), str(others)], None)
     say()
-    say(f"The files are in {place.resolve()}", limit=1000)
+    say(f"The files are in {place.resolve()}", limit=COMMAND)
     if report is None:
         say("For a report as well: pip install 'cpmmd[report]'")
     else:
-        say(f"The report is {Path(report).resolve()}", limit=1000)
+        say(f"The report is {Path(report).resolve()}", limit=COMMAND)
 
 
 def _compare(files: list[str], report: str | None) -> None:

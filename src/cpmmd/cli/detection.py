@@ -9,7 +9,7 @@ from typing import Any
 
 from cpmmd.cli import loaded, where
 from cpmmd.cli.comparison import Answering
-from cpmmd.cli.output import note, probability, say, say_json, say_table, say_verdict
+from cpmmd.cli.output import COMMAND, note, probability, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import STDIN, Reading, Settings, command_line
 from cpmmd.errors import CpmmdError, InputError
@@ -25,15 +25,7 @@ def fit(file: str, output: str, example: str | None, reading: Reading, settings:
     if not Path(output).parent.is_dir():
         raise InputError(f"There is no folder {str(Path(output).parent)!r} for the detector. Make it first.")
     samples = reading.read([file] if example is None else [file, example])
-    detector = DriftDetector(
-        settings.method,
-        alpha=settings.alpha,
-        n_permutations=settings.permutations,
-        rng=settings.seed,
-        missing=settings.missing,
-        scale=settings.scale,
-        n_jobs=settings.jobs,
-    ).fit(*(sample.data for sample in samples))
+    detector = DriftDetector(scale=settings.scale, **settings.keywords()).fit(*(sample.data for sample in samples))
     detector.save(output)
     options = {"--output": output, "--example": example, **reading.arguments(), **settings.arguments(detector.seed_)}
     again = command_line("fit", [file], options)
@@ -53,7 +45,7 @@ def fit(file: str, output: str, example: str | None, reading: Reading, settings:
         say(f"  kernel  {detector.kernel_}")
     say()
     say("Check batches with")
-    say(f"  {command_line('check', [output, 'BATCH...'], {})}", limit=4000)
+    say(f"  {command_line('check', [output, 'BATCH...'], {})}", limit=COMMAND)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,9 +219,7 @@ def _answer(checked: list[Checked], alpha: float, detector_file: str, again: str
     for batch in checked:
         if batch.error is not None:
             note([f"{batch.name} could not be tested: {batch.error}"])
-    if answering.report is not None:
-        say()
-        say(f"Report: {answering.report}")
+    say_end(None, "Report", answering.report)
 
 
 def _sentence(tested: int, differing: int, alpha: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.cli.comparison import Answering, compare
-from cpmmd.cli.output import note, probability, say, say_json, say_table, say_verdict
+from cpmmd.cli.output import note, probability, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line
 from cpmmd.errors import InputError
@@ -119,6 +119,4 @@ def _answer(
     say_table((column, "verdict", "p", "adjusted", "rows"), rows, right=(2, 3, 4))
     say()
     say("p-values are adjusted for the number of groups (Benjamini and Hochberg).")
-    say()
-    say("Repeat with")
-    say(f"  {again}", limit=4000)
+    say_end(again)

@@ -12,7 +12,7 @@ import typer
 
 from cpmmd.cli.failures import one_line
 
-NAME, LINE = 40, 400  # characters of a name in a table, and of a line
+NAME, LINE, COMMAND = 40, 400, 4000  # characters of a name in a table, of a line, of a command with its paths
 
 
 def say(line: str = "", *, limit: int = LINE) -> None:
@@ -26,6 +26,17 @@ def say_verdict(line: str, *, differs: bool) -> None:
     plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ
     text = one_line(line, LINE)
     typer.echo(text if plain else typer.style(text, bold=True, fg="red" if differs else "green"))
+
+
+def say_end(again: str | None, what: str = "", file: str | None = None) -> None:
+    """Print how to get the same answer again, and where a file is that was asked for."""
+    if again is not None:
+        say()
+        say("Repeat with")
+        say(f"  {again}", limit=COMMAND)
+    if file is not None:
+        say()
+        say(f"{what}: {file}", limit=COMMAND)
 
 
 def note(lines: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cpmmd.cli import loaded
-from cpmmd.cli.output import note, say, say_json, say_table, say_verdict
+from cpmmd.cli.output import note, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line, speaking_of
 from cpmmd.errors import InputError, missing_extra
@@ -36,18 +36,7 @@ def plan(
     wanted = _sizes(sizes, min(x.rows, y.rows))
     with progress() as line, speaking_of(x.label, y.label):
         table = power_from_pilot(
-            x.data,
-            y.data,
-            wanted,
-            method=settings.method,
-            alpha=settings.alpha,
-            target=target,
-            repetitions=repetitions,
-            n_permutations=settings.permutations,
-            rng=settings.seed,
-            n_jobs=settings.jobs,
-            missing=settings.missing,
-            progress=line,
+            x.data, y.data, wanted, target=target, repetitions=repetitions, progress=line, **settings.keywords()
         )
     options = {"--sizes": ",".join(map(str, wanted)), "--target": target, "--repetitions": repetitions}
     again = command_line("power", files, {**options, **reading.arguments(), **settings.arguments(table.seed)})
@@ -79,12 +68,7 @@ def _say(table: Any, again: str, plot: str | None) -> None:
     say_table(("rows of each", "power", "90% interval", "observed"), rows, right=(0, 1, 2))
     say()
     say("Draws are without replacement; the power and its interval come from the law fitted to all of them.")
-    say()
-    say("Repeat with")
-    say(f"  {again}", limit=4000)
-    if plot is not None:
-        say()
-        say(f"Plot: {plot}")
+    say_end(again, "Plot", plot)
 
 
 def _sizes(text: str | None, pilot: int) -> list[int]:

@@ -79,18 +79,18 @@ class Settings:
 
         loaded()
         with speaking_of(x.label, y.label):
-            return two_sample_test(
-                x.data,
-                y.data,
-                method=self.method,
-                alpha=self.alpha,
-                n_permutations=self.permutations,
-                rng=self.seed,
-                n_jobs=self.jobs,
-                missing=self.missing,
-                scale=self.scale,
-                progress=progress,
-            )
+            return two_sample_test(x.data, y.data, scale=self.scale, progress=progress, **self.keywords())
+
+    def keywords(self) -> dict[str, Any]:
+        """Give what tests, detectors and plans of the library all take, under its names."""
+        return {
+            "method": self.method,
+            "alpha": self.alpha,
+            "n_permutations": self.permutations,
+            "rng": self.seed,
+            "n_jobs": self.jobs,
+            "missing": self.missing,
+        }
 
     def arguments(self, seed: int | None) -> dict[str, Any]:
         """Give the options that were set, and the seed that was used."""
