@@ -11,7 +11,7 @@ from experiments.base import PAPER, Experiment, Rows, read_csv
 
 ERRORS = 2.0  # standard errors that still count as the same
 RATES = ("reject", "collapsed")
-FEWEST = 10  # repetitions that a rate is judged from
+FEWEST = 20  # repetitions that a rate is judged from
 
 
 @dataclass(frozen=True)
