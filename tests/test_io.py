@@ -259,6 +259,14 @@ def test_groups(tmp_path):
         by_groups(read(tmp_path, "b.csv", "g,v\n1,1\n1,2\n"), "g")
 
 
+ARRAYS = {
+    "a.npy": lambda: as_bytes(np.save, arr=np.arange(6.0).reshape(3, 2)),
+    "records.npy": lambda: as_bytes(np.save, arr=np.array([(1, 2.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])),
+    "a.npz": lambda: as_bytes(np.savez, only=np.arange(6.0).reshape(3, 2)),
+    "packed.npz": lambda: as_bytes(np.savez_compressed, only=np.arange(6.0).reshape(3, 2)),
+}
+
+
 def assert_sentence_or_frame(folder, name, content):
     try:
         said = None
@@ -273,11 +281,11 @@ def _saved(folder, array):
     return str(folder / "saved.npy")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_files_end_in_a_sentence_or_a_frame(tmp_path, data):
-    name = data.draw(st.sampled_from(sorted(TABLES)))
-    content = bytearray(TABLES[name]())
+    name = data.draw(st.sampled_from(sorted({**TABLES, **ARRAYS})))
+    content = bytearray({**TABLES, **ARRAYS}[name]())
     for _ in range(data.draw(st.integers(0, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(content)))
