@@ -53,7 +53,7 @@ def choice_task(cell: dict, data_rng: np.random.Generator, test_rng: np.random.G
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--repetitions", type=int, default=400)
-    arguments.add_argument("--choices", type=int, default=5)
+    arguments.add_argument("--choices", type=int, default=2)
     arguments.add_argument("--jobs", type=int, default=2)
     options = arguments.parse_args()
     cells = [{"panel": panel, "engine": engine} for panel in PANELS for engine in MATRIX]
