@@ -8,6 +8,8 @@ from cpmmd.cli.output import say, say_table
 from cpmmd.errors import CpmmdError
 
 TOP = 3
+# A look in passing: with all rows and permutations it would cost several times the test itself. Reports explain at full length.
+LOOK = {"max_rows": 600, "n_feature_permutations": 2}
 
 
 def explained(result: Any) -> Any:
@@ -15,7 +17,7 @@ def explained(result: Any) -> Any:
     if not result.reject:
         return None
     try:
-        return result.explain(top=TOP)
+        return result.explain(top=TOP, **LOOK)
     except CpmmdError:
         return None
 
