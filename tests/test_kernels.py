@@ -57,7 +57,8 @@ def test_polynomial_lipschitz_bound_holds_on_the_data_ball(degree, d, seed):
     family = Polynomial(degree=degree)
     lifted = family.exponents(rows)  # the Laplacian's exponent is the distance
     plain = np.linalg.norm(rows[:, None] - rows[None], axis=2)
-    apart = plain > 1e-2 * np.linalg.norm(rows, axis=1).max()  # closer ones lose digits: their squares are a difference of products
+    # Closer rows lose digits: their squared distance is a difference of products.
+    apart = plain > 1e-2 * np.linalg.norm(rows, axis=1).max()
     assert (lifted[apart] / plain[apart]).max() <= family.lift_lipschitz(rows) * (1 + 1e-9)
 
 
