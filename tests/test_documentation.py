@@ -26,7 +26,8 @@ def python_blocks(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)])
-def test_python_blocks_run(page):
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     for block in python_blocks(page):
         exec(compile(block, page, "exec"), namespace)
