@@ -166,3 +166,18 @@ def test_missing_values_in_many_columns_are_listed_shortly():
     x = np.full((4, 30), np.nan)
     with pytest.raises(CpmmdError, match="and 22 more"):
         two_sample_test(x, np.ones((4, 30)))
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(1, 6), np.array([4, 0, 7, 7]), np.array([0, 1]), 5])
+@pytest.mark.parametrize("columns", [[2], [2, 0], slice(0, 2)])
+def test_some_columns_of_some_rows_are_read_wherever_they_lie(rows, columns):
+    values = np.random.default_rng(0).normal(size=(8, 3))
+    names = ["a", "b", "c"]
+    chunks = pa.concat_tables([pa.table(dict(zip(names, part.T, strict=True))) for part in np.split(values, [3])])
+    swapped = pl.DataFrame(values[4:, ::-1], schema=names[::-1], orient="row")
+    for numbers in (
+        read_table(values, "x").numbers,
+        read_table(chunks, "x").numbers,
+        read_samples(pl.DataFrame(values[:4], schema=names, orient="row"), swapped).numbers,
+    ):
+        np.testing.assert_array_equal(numbers[rows, columns], values[rows][..., columns])

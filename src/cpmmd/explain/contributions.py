@@ -16,6 +16,7 @@ from cpmmd.samples import Array, Labels, Rows
 
 Group = tuple[int, ...]  # matrix columns that are permuted together
 Orders = Sequence[Rows]  # permutations of the rows
+Triangle = list[Array]  # one tile of rows after another, each against itself and the rows that follow
 BUDGET = 4e8  # kernel values: seconds
 TILE_ROWS = 64  # a tile of 64 rows by some 1000 columns stays in a core's cache
 
@@ -134,16 +135,23 @@ def _by_distances(
     sides, diagonal = pairs.sides, np.full(len(rows), form.of(np.zeros(1))[0])
     permuted = {column for _, group in groups for column in group}
     untouched = [column for column in range(rows.shape[1]) if column not in permuted]
-    start = form.distances(rows[:, untouched]) if untouched else np.zeros((len(rows), len(rows)))
-    for position, group, outside in _without_each(rows, groups, form, start):
-        own = form.distances(rows[:, list(group)])
-        sums = (_exchanged_sums(outside, own, order, form, sides) for order in orders)
+    for position, group, outside in _without_each(rows, groups, form, _triangle(rows[:, untouched], form)):
+        own = rows[:, list(group)]
+        sums = (_exchanged_sums(outside, own[order], form, sides) for order in orders)
         yield position, np.array([pairs.witness(each, diagonal) for each in sums])
 
 
+def _triangle(columns: Array, form: AdditiveForm) -> Triangle:
+    """Give the part of some columns in the distances of each row to itself and the later ones, in tiles of rows."""
+    blocks = cut(len(columns), TILE_ROWS)
+    if columns.shape[1] == 0:
+        return [np.zeros((block.stop - block.start, len(columns) - block.start)) for block in blocks]
+    return [form.distances(columns[block], columns[block.start :]) for block in blocks]
+
+
 def _without_each(
-    rows: Array, groups: list[tuple[int, Group]], form: AdditiveForm, outside: Array
-) -> Iterator[tuple[int, Group, Array]]:
+    rows: Array, groups: list[tuple[int, Group]], form: AdditiveForm, outside: Triangle
+) -> Iterator[tuple[int, Group, Triangle]]:
     """Give each group with the distances that all other columns make.
 
     Halving adds each group about log2(groups) times and subtracts nothing: beside a column of 1e12 the distances of a column
@@ -154,16 +162,17 @@ def _without_each(
         return
     left, right = groups[: len(groups) // 2], groups[len(groups) // 2 :]
     for these, those in ((left, right), (right, left)):
-        columns = [column for _, group in those for column in group]
-        yield from _without_each(rows, these, form, outside + form.distances(rows[:, columns]))
+        added = _triangle(rows[:, [column for _, group in those for column in group]], form)
+        for tile, rest in zip(added, outside, strict=True):
+            tile += rest
+        yield from _without_each(rows, these, form, added)
 
 
-def _exchanged_sums(outside: Array, own: Array, order: Rows, form: AdditiveForm, sides: Array) -> Array:
-    """Give each row's kernel sums over X and Y with one group's distances in another order, from one triangle of tiles."""
+def _exchanged_sums(outside: Triangle, own: Array, form: AdditiveForm, sides: Array) -> Array:
+    """Give each row's kernel sums over X and Y, where one group's columns are ``own`` and the others are ``outside``."""
     sums = np.zeros_like(sides)
-    for block in cut(len(order), TILE_ROWS):
-        tile = np.take(own[order[block]], order[block.start :], axis=1)
-        tile += outside[block, block.start :]
+    for block, rest, tile in zip(cut(len(own), TILE_ROWS), outside, _triangle(own, form), strict=True):
+        tile += rest
         K, width = form.of(tile), len(tile)
         sums[block] += K @ sides[block.start :]
         sums[block.stop :] += K[:, width:].T @ sides[block]

@@ -107,5 +107,5 @@ def date_text(days: float) -> str:
 
 def number_values(samples: Samples, rows: Rows, feature: Feature) -> Array:
     """Give a feature's numbers on some rows of the pool, a patch's as its mean."""
-    values = samples.numbers[:, list(feature.columns)][rows]
+    values = samples.numbers[rows, list(feature.columns)]
     return np.asarray(values[:, 0] if len(feature.columns) == 1 else values.mean(axis=1))

@@ -1,6 +1,7 @@
 """Number columns that are read row by row: a matrix in memory, a memory-mapped file or Arrow chunks, never copied whole.
 
-All of them are used like a matrix: ``numbers[rows]`` gives those rows in double precision.
+All of them are used like a matrix: ``numbers[rows]`` gives those rows in double precision, ``numbers[rows, columns]`` reads those
+columns only.
 """
 
 from __future__ import annotations
@@ -28,20 +29,22 @@ class Numbers(ABC):
         """Rows and columns."""
 
     @abstractmethod
-    def take(self, rows: Rows) -> Array:
-        """Give some rows, in double precision; the array is the caller's."""
+    def take(self, rows: Rows, columns: Rows | None = None) -> Array:
+        """Give some rows, or some columns of them, in double precision; the array is the caller's."""
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Array:
         if isinstance(rows, tuple):
-            block: Array = self[rows[0]][..., rows[1]]
-            return block
+            return self._taken(rows[0], np.atleast_1d(np.arange(self.shape[1])[rows[1]]))
+        return self._taken(rows, None)
+
+    def _taken(self, rows: Any, columns: Rows | None) -> Array:
         if isinstance(rows, (int, np.integer)):
-            row: Array = self.take(np.array([rows]))[0]
+            row: Array = self.take(np.array([rows]), columns)[0]
             return row
-        return self.take(np.arange(len(self))[rows])
+        return self.take(np.arange(len(self))[rows], columns)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return self.take(np.arange(len(self))).astype(dtype or np.float64, copy=False)
@@ -66,9 +69,13 @@ class Matrix(Numbers):
         rows, columns = self.array.shape
         return rows, columns
 
-    def take(self, rows: Rows) -> Array:
-        """Give some rows."""
-        return np.array(self.array[_as_slice(rows)], dtype=np.float64)
+    def take(self, rows: Rows, columns: Rows | None = None) -> Array:
+        """Give some rows, or some columns of them."""
+        run = _as_slice(rows)
+        if columns is None:
+            return np.array(self.array[run], dtype=np.float64)
+        where: Any = (run, columns) if isinstance(run, slice) else np.ix_(run, columns)
+        return np.array(self.array[where], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +89,10 @@ class Chunked:
         """First row of each chunk, and the number of rows."""
         return np.cumsum([0, *map(len, self.chunks)])
 
-    def take(self, rows: Rows, out: Array) -> None:
-        """Write the values of some rows to ``out``."""
+    def take(self, rows: Rows, run: Rows | slice, out: Array) -> None:
+        """Write the values of some rows, which are also ``run``, to ``out``."""
         if len(self.chunks) == 1:
-            out[:] = self.chunks[0][_as_slice(rows)]
+            out[:] = self.chunks[0][run]
             return
         of = np.searchsorted(self.starts, rows, side="right") - 1
         for chunk in np.unique(of):
@@ -105,11 +112,12 @@ class Columns(Numbers):
         """Rows and columns."""
         return self.rows, len(self.columns)
 
-    def take(self, rows: Rows) -> Array:
-        """Give some rows."""
-        block = np.empty((len(rows), len(self.columns)))
-        for j, column in enumerate(self.columns):
-            column.take(rows, block[:, j])
+    def take(self, rows: Rows, columns: Rows | None = None) -> Array:
+        """Give some rows, or some columns of them."""
+        chosen = self.columns if columns is None else [self.columns[i] for i in columns]
+        block, run = np.empty((len(rows), len(chosen))), _as_slice(rows)
+        for j, column in enumerate(chosen):
+            column.take(rows, run, block[:, j])
         return block
 
 
@@ -127,10 +135,10 @@ class Chosen(Numbers):
         rows, columns = self.of.shape
         return rows if self.rows is None else len(self.rows), columns if self.columns is None else len(self.columns)
 
-    def take(self, rows: Rows) -> Array:
-        """Give some rows."""
-        block = self.of.take(rows if self.rows is None else self.rows[rows])
-        return block if self.columns is None else block[:, self.columns]
+    def take(self, rows: Rows, columns: Rows | None = None) -> Array:
+        """Give some rows, or some columns of them."""
+        inside = columns if self.columns is None else self.columns if columns is None else self.columns[columns]
+        return self.of.take(rows if self.rows is None else self.rows[rows], inside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,17 +153,17 @@ class Stacked(Numbers):
         """Rows and columns."""
         return len(self.top) + len(self.bottom), self.top.shape[1]
 
-    def take(self, rows: Rows) -> Array:
-        """Give some rows."""
+    def take(self, rows: Rows, columns: Rows | None = None) -> Array:
+        """Give some rows, or some columns of them."""
         edge = len(self.top)
         above = rows < edge
         if above.all():
-            return self.top.take(rows)
+            return self.top.take(rows, columns)
         if not above.any():
-            return self.bottom.take(rows - edge)
-        block = np.empty((len(rows), self.shape[1]))
-        block[above] = self.top.take(rows[above])
-        block[~above] = self.bottom.take(rows[~above] - edge)
+            return self.bottom.take(rows - edge, columns)
+        block = np.empty((len(rows), self.shape[1] if columns is None else len(columns)))
+        block[above] = self.top.take(rows[above], columns)
+        block[~above] = self.bottom.take(rows[~above] - edge, columns)
         return block
 
 

@@ -31,9 +31,9 @@ class AdditiveForm:
     metric: str
     of: Callable[[Array], Array]
 
-    def distances(self, rows: Array) -> Array:
+    def distances(self, rows: Array, others: Array) -> Array:
         """Give the part of some columns in the distances of all pairs."""
-        return np.asarray(cdist(rows, rows, self.metric))
+        return np.asarray(cdist(rows, others, self.metric))
 
 
 def additive_form(kernel: SelectedKernel) -> AdditiveForm | None:
