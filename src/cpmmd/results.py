@@ -306,6 +306,7 @@ class TestResult:
         rows: bool = True,
         command: str | None = None,
         title: str | None = None,
+        explanation: Explanation | None = None,
     ) -> str:
         """Give a report for a colleague, and write it when a path is given.
 
@@ -319,6 +320,8 @@ class TestResult:
             The shell command that gave the result, for the reader who wants to repeat it.
         title
             What was compared.
+        explanation
+            What :meth:`explain` gave; computed when None.
 
         Examples
         --------
@@ -331,7 +334,7 @@ class TestResult:
         """
         from cpmmd.report import report
 
-        return report(self, path, rows=rows, command=command, title=title)
+        return report(self, path, rows=rows, command=command, title=title, explanation=explanation)
 
     def __str__(self) -> str:
         verdict = "The samples differ" if self.reject else "No difference found"

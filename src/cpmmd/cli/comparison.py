@@ -62,9 +62,9 @@ def compare(
         note(noticed)
         _say_evidence(result, x, y)
     with progress():
-        explanation = where.explained(result) if answering.explain else None
+        explanation = where.explained(result, in_full=answering.report is not None) if answering.explain else None
         if answering.report is not None:
-            result.report(answering.report, command=again, title=f"{x.label} v {y.label}")
+            result.report(answering.report, command=again, title=f"{x.label} v {y.label}", explanation=explanation)
     if answering.json:
         say_json(_document(x, y, split_by, result, explanation, again, noticed))
     else:

@@ -87,25 +87,18 @@ def _answer(
         else f"No group differs from the rest (all adjusted p > {settings.alpha:g})."
     )
     if as_json:
-        say_json(
-            {
-                "command": "test-groups",
-                "repeat": again,
-                "reject": bool(differing),
-                "sentence": sentence,
-                "split_by": column,
-                "name": label,
-                "alpha": settings.alpha,
-                "method": settings.method,
-                "seed": settings.seed,
-                "notes": notes,
-                "groups": [group.to_dict() for group in found],
-            }
-        )
+        document = {"command": "test-groups", "repeat": again, "reject": bool(differing), "sentence": sentence}
+        document |= {"split_by": column, "name": label, "notes": notes, "groups": [group.to_dict() for group in found]}
+        say_json(document | {"alpha": settings.alpha, "method": settings.method, "seed": settings.seed})
         return
     note(notes)
     say_verdict(sentence, differs=bool(differing))
     say()
+    _say_groups(column, found)
+    say_end(again)
+
+
+def _say_groups(column: str, found: list[GroupResult]) -> None:
     rows = [
         (
             g.name,
@@ -119,4 +112,3 @@ def _answer(
     say_table((column, "verdict", "p", "adjusted", "rows"), rows, right=(2, 3, 4))
     say()
     say("p-values are adjusted for the number of groups (Benjamini and Hochberg).")
-    say_end(again)

@@ -9,15 +9,15 @@ from cpmmd.errors import CpmmdError
 
 TOP = 3
 # A look in passing: with all rows and permutations it would cost several times the test itself. Reports explain at full length.
-LOOK = {"max_rows": 600, "n_feature_permutations": 2}
+LOOK = {"max_rows": 600, "n_feature_permutations": 2, "top": TOP}
 
 
-def explained(result: Any) -> Any:
-    """Give the explanation of a result that found a difference; None where there is none to give."""
+def explained(result: Any, *, in_full: bool = False) -> Any:
+    """Give the explanation of a result that found a difference, in passing or in full; None where there is none to give."""
     if not result.reject:
         return None
     try:
-        return result.explain(top=TOP, **LOOK)
+        return result.explain(**({} if in_full else LOOK))
     except CpmmdError:
         return None
 

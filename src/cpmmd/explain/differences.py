@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from cpmmd.explain.features import Feature, number_values
-from cpmmd.explain.words import shown
+from cpmmd.explain.words import LONGEST
 from cpmmd.inputs import Samples
 from cpmmd.inputs.preparation import MISSING
 from cpmmd.samples import Array, Rows
+from cpmmd.text import shown
 
 LEVELS = 5  # of a category, those with the largest difference
 CLEAR = 3.0  # standard errors from which a word such as "higher" is used: there may be many columns
@@ -88,9 +89,8 @@ def _describe_levels(x: Counter[str], y: Counter[str]) -> dict[str, Any]:
     m, n = x.total(), y.total()
     shares = {level: (x[level] / m, y[level] / n) for level in sorted(x | y)}
     leading = sorted(shares, key=lambda level: -abs(shares[level][1] - shares[level][0]))[:LEVELS]
-    candidates = [
-        _share_candidate("missing" if level == MISSING else f"'{shown(level)}'", *shares[level], m, n) for level in leading
-    ]
+    names = ["missing" if level == MISSING else f"'{shown(level, LONGEST)}'" for level in leading]
+    candidates = [_share_candidate(name, *shares[level], m, n) for name, level in zip(names, leading, strict=True)]
     return {
         "levels": {level: shares[level] for level in leading},
         "missing_x": x[MISSING] / m,

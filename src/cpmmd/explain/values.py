@@ -166,12 +166,12 @@ class Explanation:
         return answer
 
     def __str__(self) -> str:
-        from cpmmd.explain.words import shown
+        from cpmmd.explain.words import LONGEST
+        from cpmmd.text import shown
 
-        shares = [
-            f"    {f.contribution:7.1%} +- {f.standard_error:.1%}  {shown(f.label)}{': y is ' * bool(f.difference)}{f.difference}"
-            for f in self.features[:PRINTED]
-        ]
+        leading = self.features[:PRINTED]
+        names = [f"{shown(f.label, LONGEST)}{': y is ' * bool(f.difference)}{f.difference}" for f in leading]
+        shares = [f"    {f.contribution:7.1%} +- {f.standard_error:.1%}  {name}" for f, name in zip(leading, names, strict=True)]
         tops = [
             f"  rows of {sample}    {', '.join(str(row.row) for row in rows)}"
             for sample, rows in (("x", self.top_x), ("y", self.top_y))

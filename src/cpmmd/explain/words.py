@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
 from cpmmd.explain.values import Effect, FeatureContribution
+from cpmmd.text import shown
 
-LONGEST = 40  # characters of a name
+LONGEST = 40  # characters of a name in a sentence
 NAMED = 3  # columns in a sentence
 NEAR_THE_TOP = 0.2  # a column is named when it has this share of the first one's contribution
-INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, direction marks, surrogates, line ends
-
-
-def shown(name: str, longest: int = LONGEST) -> str:
-    """Give a name on one line, without invisible characters, cut with an ellipsis."""
-    plain = "".join(
-        " " if c.isspace() else c for c in name[: 4 * longest] if c.isspace() or unicodedata.category(c) not in INVISIBLE
-    )
-    plain = " ".join(plain.split())
-    return plain if len(plain) <= longest and len(name) <= 4 * longest else plain[: longest - 1] + "…"
 
 
 def quoted(feature_name: str, label: str) -> str:
     """Give a name for a sentence: quoted where it is the data's own."""
-    return f"'{shown(label)}'" if feature_name == label else shown(label)
+    short = shown(label, LONGEST)
+    return f"'{short}'" if feature_name == label else short
 
 
 def sentence(features: Sequence[FeatureContribution], effect: Effect, *, reject: bool, pvalue: float, alpha: float) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpmmd.errors import missing_extra
-from cpmmd.explain.words import shown
 from cpmmd.samples import Array
+from cpmmd.text import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from cpmmd.explain import Explanation
 from cpmmd.report.content import content, explained
 from cpmmd.report.figures import Drawings, drawn, result_drawings
 from cpmmd.report.files import format_of, write_whole
@@ -21,11 +22,17 @@ INERT = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<
 
 
 def report(
-    result: TestResult, path: Path | None = None, *, rows: bool = True, command: str | None = None, title: str | None = None
+    result: TestResult,
+    path: Path | None = None,
+    *,
+    rows: bool = True,
+    command: str | None = None,
+    title: str | None = None,
+    explanation: Explanation | None = None,
 ) -> str:
     """Give the report of one test, and write it when a path is given; see :meth:`cpmmd.TestResult.report`."""
     form = "html" if path is None else format_of(path)
-    explanation = explained(result)
+    explanation = explanation or explained(result)
     if explanation is not None and not rows:
         explanation = without_rare_levels(explanation, result.tested_sizes)
     said = content(result, rows=rows, command=command, title=title, explanation=explanation)
