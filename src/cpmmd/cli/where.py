@@ -9,7 +9,7 @@ from cpmmd.errors import CpmmdError
 
 TOP = 3
 # A look in passing: with all rows and permutations it would cost several times the test itself. Reports explain at full length.
-LOOK = {"max_rows": 600, "n_feature_permutations": 2, "top": TOP}
+LOOK = {"max_rows": 500, "n_feature_permutations": 2, "top": TOP}
 
 
 def explained(result: Any, *, in_full: bool = False) -> Any:
