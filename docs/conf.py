@@ -45,6 +45,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "min_reported_time": 1e9,
     "write_computation_times": False,  # its page would load scripts from elsewhere
+    "capture_repr": (),
     "show_memory": False,
     "show_signature": False,
     "image_scrapers": ("matplotlib",),

@@ -1,0 +1,135 @@
+"""``cpmmd test``: answers, exit codes, JSON, and no traceback for anyone's mistake."""
+
+import gzip
+
+import polars as pl
+import pytest
+
+from commands import QUICK, document, refused, run
+from cpmmd import two_sample_test
+
+
+def test_the_verdict_comes_first_then_evidence_where_and_how_to_repeat(pair):
+    result = run("test", *pair, "--seed", 3)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("The samples differ (p = ")
+    headings = [line for line in lines if line in ("Evidence", "Where", "Repeat with")]
+    assert headings == ["Evidence", "Where", "Repeat with"]
+    assert lines[-1].split() == ["cpmmd", "test", *map(str, pair), "--seed", "3"]
+    leading = lines[lines.index("Where") + 3].split()
+    assert leading[0] == "v"
+
+
+def test_no_difference_is_exit_zero_and_says_so(null_pair):
+    result = run("test", *null_pair, *QUICK)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("No difference found (p = ")
+    assert "Where" not in result.stdout
+
+
+def test_the_answer_is_the_librarys(pair):
+    found = document(run("test", *pair, "--json", "--seed", 5, "--drop", "colour", "--permutations", 199))
+    frames = [pl.read_csv(path).drop("colour") for path in pair]
+    expected = two_sample_test(*frames, rng=5, n_permutations=199)
+    assert found["result"]["pvalue"] == expected.pvalue
+    assert found["result"]["statistic"] == expected.statistic
+    assert found["columns"] == ["u", "v"]
+    assert found["explanation"]["features"][0]["name"] == "v"
+
+
+def test_the_command_that_repeats_does_repeat(pair):
+    first = document(run("test", *pair, "--json", "--drop", "u", "--method", "cp-linear", "--alpha", 0.01, "--no-explain"))
+    import shlex
+
+    again = document(run(*shlex.split(first["repeat"])[1:], "--json", "--no-explain"))
+    assert again["result"] == first["result"]
+    assert "--seed" in first["repeat"]
+
+
+def test_exit_zero_is_for_scripts_that_only_want_the_answer(pair):
+    assert run("test", *pair, *QUICK, "--exit-zero").exit_code == 0
+
+
+@pytest.mark.parametrize("method", ["cp-full", "cp-linear", "median", "mmdagg"])
+def test_json_of_every_kind_of_method_fits_the_schema(pair, method):
+    assert document(run("test", *pair, "--json", "--method", method, "--seed", 0))["reject"] is True
+
+
+def test_columns_options(pair):
+    only_u = document(run("test", *pair, *QUICK, "--json", "--columns", "u"))
+    assert only_u["columns"] == ["u"]
+    assert document(run("test", *pair, *QUICK, "--json", "--columns", "u,v", "--drop", "v"))["columns"] == ["u"]
+    refused(run("test", *pair, "--columns", "w"), "Unknown column", "'w'")
+    assert "colour" in document(run("test", *pair, *QUICK, "--json", "--text", "colour"))["columns"]
+
+
+def test_missing_values(tmp_path, null_pair):
+    gaps = tmp_path / "gaps.csv"
+    gaps.write_text(null_pair[0].read_text() + ",1.0\n")
+    refused(run("test", gaps, null_pair[1], *QUICK), "--missing drop", "--missing impute", "gaps.csv")
+    for way in ("drop", "impute"):
+        assert run("test", gaps, null_pair[1], *QUICK, "--missing", way).exit_code == 0
+
+
+def test_standard_input_once_but_not_twice(pair):
+    content = pair[0].read_text()
+    assert run("test", "-", pair[1], *QUICK, stdin=content).exit_code == 1
+    assert run("test", pair[1], "-", *QUICK, "--format", "csv", stdin=gzip.compress(content.encode())).exit_code == 1
+    refused(run("test", "-", "-", stdin=content), "once")
+    refused(run("test", "-", pair[1], stdin=""), "empty")
+
+
+def test_the_same_file_twice_is_noticed(pair):
+    result = run("test", pair[0], pair[0], *QUICK)
+    assert result.exit_code == 0
+    assert "same file" in result.stderr
+
+
+def test_errors_speak_of_files_and_options(pair, null_pair):
+    refused(run("test", pair[0], null_pair[0]), "only in x: 'colour'", f"x is {pair[0]}")
+    refused(run("test", *pair, "--permutations", 3), "--permutations 19")
+    refused(run("test", *pair, "--alpha", 2), "'--alpha' option")
+    refused(run("test", *pair, "--method", "cp-ful"), "Did you mean 'cp-full'")
+    refused(run("test", *pair, "--seed", -1), "'--seed' option")
+    refused(run("test", *pair, "--scale", "standard"), "scale")
+    refused(run("test", *pair, "--memory-limit", "1k"), "--memory-limit")
+    refused(run("test", *pair, "--format", "xml"), "format")
+    refused(run("test", *pair, "--report", "report.pdf"), ".html")
+    refused(run("test", *pair, "--report", "/no/such/folder/report.html"), "no folder")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["test"],
+        ["test", "a.csv"],
+        ["test", "a", "b", "c"],
+        ["nonsense"],
+        ["test", "--nonsense"],
+        ["test", "a", "b", "--seed", "x"],
+        ["test", "a", "b", "--split-by", "g"],
+        ["fit", "a.csv"],
+        ["check", "d"],
+        ["power", "a"],
+        ["demo", "a", "b"],
+    ],
+)
+def test_wrong_usage_is_exit_two_with_help(arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Error" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_bad_files_are_exit_two(tmp_path, pair):
+    for name, content in (
+        ("empty.csv", ""),
+        ("header.csv", "u,v\n"),
+        ("ragged.csv", "u,v\n1,2\n3\n"),
+        ("nan.csv", "u,v\n1,\n2,\n"),
+    ):
+        (tmp_path / name).write_text(content)
+        refused(run("test", tmp_path / name, pair[0]), name)
+    refused(run("test", tmp_path, pair[0]), "directory")
+    refused(run("test", tmp_path / "nothing.csv", pair[0]), "no file")

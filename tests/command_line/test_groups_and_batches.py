@@ -1,0 +1,111 @@
+"""``cpmmd test --split-by``, ``fit`` and ``check``."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from commands import QUICK, document, refused, run
+from cpmmd import two_sample_test
+
+
+def grouped(path, values, shifted):
+    rng = np.random.default_rng(4)
+    groups = rng.choice(values, 180)
+    shifts = np.where(np.isin(groups, shifted), 2.0, 0.0)
+    pl.DataFrame({"g": groups, "v": rng.normal(size=180) + shifts, "w": rng.normal(size=180)}).write_csv(path)
+    return path
+
+
+def test_two_groups_are_compared_with_each_other(tmp_path):
+    file = grouped(tmp_path / "g.csv", ["no", "yes"], ["yes"])
+    found = document(run("test", file, "--split-by", "g", *QUICK, "--json"))
+    assert (found["x"]["name"], found["y"]["name"]) == ("g = no", "g = yes")
+    assert found["columns"] == ["v", "w"]
+    frame = pl.read_csv(file)
+    x, y = (frame.filter(pl.col("g") == value).drop("g") for value in ("no", "yes"))
+    assert found["result"]["pvalue"] == two_sample_test(x, y, method="median", n_permutations=99, rng=1).pvalue
+    assert "--split-by g" in found["repeat"]
+    assert document(run("test", file, "--split-by", "g", "--columns", "w", *QUICK, "--json"))["columns"] == ["w"]
+
+
+def test_more_groups_are_each_compared_with_the_rest_and_adjusted(tmp_path):
+    file = grouped(tmp_path / "g.csv", ["a", "b", "c", "d"], ["c"])
+    result = run("test", file, "--split-by", "g", "--json", *QUICK, "--permutations", 999)
+    found = document(result)
+    assert result.exit_code == 1
+    assert [group["group"] for group in found["groups"]] == ["a", "b", "c", "d"]
+    assert found["groups"][2]["reject"]
+    p = np.array([group["pvalue"] for group in found["groups"]])
+    order = np.argsort(p)
+    by_hand = np.minimum.accumulate((p[order] * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1]
+    np.testing.assert_allclose([found["groups"][i]["adjusted"] for i in order], np.minimum(by_hand, 1))
+    text = run("test", file, "--split-by", "g", *QUICK)
+    assert text.stdout.splitlines()[0].endswith("from the rest (adjusted p <= 0.05).")
+    refused(run("test", file, "--split-by", "g", "--report", tmp_path / "r.html"), "two groups")
+    refused(run("test", file, "--split-by", "v"), "2 to 100 different values")
+    refused(run("test", file, "--split-by", "x"), "Unknown column")
+
+
+def test_batches_are_checked_one_line_each(batches):
+    detector, paths = batches
+    result = run("check", detector, *paths)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("1 of 3 batches differs")
+    line = next(line for line in result.stdout.splitlines() if "wednesday.csv" in line)
+    assert "differs" in line
+    assert line.split()[-2:] == ["v,", "u"] or line.split()[-1] == "v"
+    assert run("check", detector, *paths[:2]).exit_code == 0
+    assert run("check", detector, *paths, "--exit-zero", "--no-explain").exit_code == 0
+
+
+def test_checks_are_adjusted_over_the_batches_of_the_call(batches):
+    detector, paths = batches
+    found = document(run("check", detector, *paths, "--json"))["batches"]
+    alone = [document(run("check", detector, path, "--json", "--no-explain"))["batches"][0] for path in paths]
+    assert [b["pvalue"] for b in found] == [b["pvalue"] for b in alone]  # whatever batches come along
+    assert found[2]["adjusted"] == pytest.approx(3 * found[2]["pvalue"])
+    assert found[2]["leading_columns"][0] == "v"
+    assert found[2]["effect"] > 0.6
+    assert [b["status"] for b in found] == ["tested"] * 3
+
+
+def test_a_history_keeps_batches_and_skips_known_ones(batches, tmp_path):
+    detector, paths = batches
+    history = tmp_path / "history.sqlite"
+    first = run("check", detector, *paths[:2], "--history", history)
+    assert first.exit_code == 0
+    second = document(run("check", detector, *paths, "--history", history, "--json"))["batches"]
+    assert [b["status"] for b in second] == ["known", "known", "tested"]
+    third = run("check", detector, *paths, "--history", history, "--again", "--json", "--no-explain")
+    assert [b["status"] for b in document(third)["batches"]] == ["tested"] * 3
+    assert "keeps its earlier record" in third.stderr
+    known = run("check", detector, *paths, "--history", history)
+    assert known.exit_code == 0  # nothing was found now
+    assert "in history" in known.stdout
+    from cpmmd.history import History
+
+    with History(history) as kept:
+        assert [record["batch"] for record in kept.records()] == ["monday.csv", "tuesday.csv", "wednesday.csv"]
+
+
+def test_a_bad_batch_does_not_stop_the_others(batches, tmp_path):
+    detector, paths = batches
+    (tmp_path / "bad.csv").write_text("u\n1\n2\n3\n")
+    result = run("check", detector, paths[0], tmp_path / "bad.csv", tmp_path / "gone.csv", "--json")
+    assert result.exit_code == 2
+    found = document(result)["batches"]
+    assert [b["status"] for b in found] == ["tested", "error", "error"]
+    assert "lacks 'v'" in found[1]["error"]
+    refused(run("check", tmp_path / "bad.csv", paths[0]), "bad.csv")
+    refused(run("check", detector, "-", "-"), "once")
+    refused(run("check", detector, paths[0], paths[0]), "more than once")
+    refused(run("fit", paths[0], "-o", "/no/such/folder/d.cpmmd"), "no folder")
+
+
+def test_an_example_trains_the_kernel(batches, tmp_path):
+    _, paths = batches
+    detector = tmp_path / "trained.cpmmd"
+    result = run("fit", tmp_path / "reference.csv", "--example", paths[2], "-o", detector, "--method", "cp-linear", "--seed", 0)
+    assert result.exit_code == 0
+    assert "kernel" in result.stdout
+    assert run("check", detector, paths[1], "--no-explain").exit_code == 0
