@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,23 @@ def crosses(ax: Any, points: Sequence[tuple[float, float]], name: str = "") -> N
     if points:
         ax.plot(*zip(*points, strict=True), "x", ms=8, mew=1.6, color=COLOURS.get(name, "black"), label=f"{label(name)}, paper")
         ax.legend(fontsize=7)
+
+
+def bar_panels(
+    rows: Sequence[Mapping[str, Any]], key: str, titles: Mapping[Any, str], groups: Sequence[str], methods: Iterable[str]
+) -> Any:
+    """Draw grouped bars of power, one panel for each value of ``key``."""
+    figure, panels = axes(len(titles), 5.6 if len(titles) < 3 else 4.6)
+    for ax, (value, title) in zip(panels, titles.items(), strict=True):
+        bars(ax, groups, by_method([row for row in rows if row[key] == value], methods))
+        ax.set_title(title, fontsize=9)
+    return figure
+
+
+def by_method(rows: Sequence[Mapping[str, Any]], methods: Iterable[str]) -> dict[str, list[tuple[float, float]]]:
+    """Give each method's (power, error) in the order of the rows; what was not run is no number."""
+    missing = float("nan")
+    return {m: [(r.get("reject", missing), r.get("reject_error", missing)) for r in rows if r["method"] == m] for m in methods}
 
 
 def bars(ax: Any, groups: Sequence[str], series: Mapping[str, Sequence[tuple[float, float]]]) -> None:

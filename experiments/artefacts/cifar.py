@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from cpmmd import FullSampleTest, MedianTest, MMDAgg, MMDFuse, SplitTest, StudyTable
+from cpmmd import StudyTable
 from experiments.base import Experiment, Rows
-from experiments.common import NEAR, PERMUTATIONS, Pair, criterion, decision, grid, network, test
+from experiments.common import NEAR, Pair, decision, grid, permutations_of, real_data_methods, test
 from experiments.data import cifar10_1, draw_rows, load
 
 N, COMPONENTS = 200, 500
@@ -18,15 +18,7 @@ FITTED = 5000  # images that give the components; samples are drawn from the oth
 CONTRAST = 0.8  # of the stand-in: pixels drawn towards their image's mean
 STAND_IN, REAL, NULL = "stand-in: CIFAR-10 at 0.8 contrast", "CIFAR-10.1", "CIFAR-10 again"
 REPETITIONS = 50
-METHODS = {
-    "cp-deep": SplitTest(network(), criterion("cp")),
-    "liu": SplitTest(network(), criterion("liu")),
-    "plain": SplitTest(network(), criterion("plain")),
-    "median": MedianTest(),
-    "mmdagg": MMDAgg(),
-    "mmdfuse": MMDFuse(),
-    "cp-full": FullSampleTest(),
-}
+METHODS = real_data_methods()
 
 
 @cache
@@ -55,17 +47,18 @@ def draw_pair(rng: np.random.Generator, against: str) -> Pair:
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """One test."""
-    count = None if cell["method"] in ("mmdagg", "mmdfuse") else PERMUTATIONS
-    return decision(test(draw_pair(data_rng, cell["against"]), METHODS[cell["method"]], test_rng, n_permutations=count))
+    method = cell["method"]
+    pair = draw_pair(data_rng, cell["against"])
+    return decision(test(pair, METHODS[method], test_rng, n_permutations=permutations_of(method)))
 
 
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """Bars of rejections."""
-    from experiments.figures import axes, bars
+    from experiments.figures import axes, bars, by_method
 
     figure, ax = axes(width=7)
     groups = list(dict.fromkeys(row["against"] for row in rows))
-    bars(ax, groups, {m: [(r.get("reject"), r.get("reject_error")) for r in rows if r["method"] == m] for m in METHODS})
+    bars(ax, groups, by_method(rows, METHODS))
     return figure
 
 

@@ -11,7 +11,7 @@ from experiments.base import Experiment, Rows
 from experiments.common import FAR, PAPER_CRITERIA, criterion, decision, grid, mean_shift, network, test
 
 CELLS = ((2, 200), (20, 200), (50, 100), (100, 100), (20, 50))  # (d, n per sample)
-SHIFTS = (0.5, 0.0)  # 0 is the Type-I row
+SHIFTS = {0.5: "shift 0.5", 0.0: "no shift: level"}  # 0 is the Type-I row
 REPETITIONS = 200
 
 
@@ -23,22 +23,11 @@ def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.rando
 
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """Bars of power and of level."""
-    from experiments.figures import axes, bars
+    from experiments.figures import bar_panels
 
-    figure, panels = axes(2, 5.6)
-    groups = [f"d={d}\nn={n}" for d, n in CELLS]
-    for ax, shift in zip(panels, SHIFTS, strict=True):
-        here = {m: [_find(rows, d, n, m, shift) for d, n in CELLS] for m in PAPER_CRITERIA}
-        bars(ax, groups, here)
-        ax.set_title(f"shift {shift}" if shift else "no shift: level", fontsize=9)
-    panels[1].set_ylim(0, 0.2)
+    figure = bar_panels(rows, "shift", SHIFTS, [f"d={d}\nn={n}" for d, n in CELLS], PAPER_CRITERIA)
+    figure.axes[1].set_ylim(0, 0.2)
     return figure
-
-
-def _find(rows: Rows, d: int, n: int, method: str, shift: float) -> tuple[float, float]:
-    key = {"d": d, "n": n, "method": method, "shift": shift}
-    row = next(row for row in rows if all(row[k] == v for k, v in key.items()))
-    return row.get("reject", float("nan")), row.get("reject_error", float("nan"))
 
 
 EXPERIMENT = Experiment(

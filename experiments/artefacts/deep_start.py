@@ -26,15 +26,9 @@ def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.rando
 
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """Bars of power, one panel a start."""
-    from experiments.figures import axes, bars
+    from experiments.figures import bar_panels
 
-    figure, panels = axes(3, 4.6)
-    for ax, start in zip(panels, STARTS, strict=True):
-        here = [row for row in rows if row["start"] == start]
-        series = {m: [(r.get("reject"), r.get("reject_error")) for r in here if r["method"] == m] for m in METHODS}
-        bars(ax, [f"d={d}\nn={n}" for d, n in CELLS], series)
-        ax.set_title(start, fontsize=9)
-    return figure
+    return bar_panels(rows, "start", {start: start for start in STARTS}, [f"d={d}\nn={n}" for d, n in CELLS], METHODS)
 
 
 EXPERIMENT = Experiment(

@@ -12,7 +12,7 @@ from experiments.base import Experiment, Rows
 from experiments.common import FAR, PAPER_CRITERIA, criterion, decision, grid, mean_shift, network, test
 
 SHIFT = 0.5
-KERNELS = ("pure", "mixture")
+KERNELS = {"pure": "pure feature kernel", "mixture": "Liu's mixture"}
 REPETITIONS = 100
 
 
@@ -25,15 +25,9 @@ def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.rando
 
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """Bars of power, one panel a kernel."""
-    from experiments.figures import axes, bars
+    from experiments.figures import bar_panels
 
-    figure, panels = axes(2, 5.6)
-    for ax, kernel in zip(panels, KERNELS, strict=True):
-        here = [row for row in rows if row["kernel"] == kernel]
-        series = {m: [(r.get("reject"), r.get("reject_error")) for r in here if r["method"] == m] for m in PAPER_CRITERIA}
-        bars(ax, [f"d={d}\nn={n}" for d, n in CELLS], series)
-        ax.set_title({"pure": "pure feature kernel", "mixture": "Liu's mixture"}[kernel], fontsize=9)
-    return figure
+    return bar_panels(rows, "kernel", KERNELS, [f"d={d}\nn={n}" for d, n in CELLS], PAPER_CRITERIA)
 
 
 EXPERIMENT = Experiment(

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd import FullSampleTest, MedianTest, MMDAgg, MMDFuse, SplitTest, StudyTable
+from cpmmd import StudyTable
 from experiments.base import Experiment, Rows
-from experiments.common import NEAR, PERMUTATIONS, Pair, criterion, decision, grid, network, test
+from experiments.common import NEAR, Pair, decision, grid, permutations_of, real_data_methods, test
 from experiments.data import draw_rows, load
 
 N = 200
@@ -18,15 +18,7 @@ FAULTS = ("3", "9", "15")
 # one normal run against another: what it rejects there is the run, not a fault.
 PROCESS = ("none", "other run", *FAULTS)
 REPETITIONS = 50
-METHODS = {
-    "cp-deep": SplitTest(network(), criterion("cp")),
-    "liu": SplitTest(network(), criterion("liu")),
-    "plain": SplitTest(network(), criterion("plain")),
-    "median": MedianTest(),
-    "mmdagg": MMDAgg(),
-    "mmdfuse": MMDFuse(),
-    "cp-full": FullSampleTest(),
-}
+METHODS = real_data_methods()
 
 
 def process(rng: np.random.Generator, fault: str) -> Pair:
@@ -61,21 +53,17 @@ def _gaussian(fault: str) -> tuple[np.ndarray, np.ndarray]:
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """One test."""
     pair = (process if cell["source"] == "process" else simulation)(data_rng, cell["fault"])
-    return decision(test(pair, METHODS[cell["method"]], test_rng, n_permutations=_count(cell["method"])))
-
-
-def _count(method: str) -> int | None:
-    return None if method in ("mmdagg", "mmdfuse") else PERMUTATIONS
+    return decision(test(pair, METHODS[cell["method"]], test_rng, n_permutations=permutations_of(cell["method"])))
 
 
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """Bars of rejections, real process and simulation."""
-    from experiments.figures import axes, bars
+    from experiments.figures import axes, bars, by_method
 
     figure, panels = axes(2, 6)
     for ax, source, groups in zip(panels, ("process", "simulation"), (PROCESS, FAULTS), strict=True):
         here = [row for row in rows if row["source"] == source]
-        bars(ax, groups, {m: [(r.get("reject"), r.get("reject_error")) for r in here if r["method"] == m] for m in METHODS})
+        bars(ax, groups, by_method(here, METHODS))
         ax.set_title({"process": "real process data", "simulation": "our Gaussian-shift simulation"}[source], fontsize=9)
     return figure
 
