@@ -6,12 +6,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cpmmd import Bandwidth, CpmmdError, FullSampleTest, KernelClass, Manhattan, Polynomial, SplitTest, mmd, two_sample_test
+from cpmmd import (
+    Bandwidth,
+    CpmmdError,
+    FullSampleTest,
+    KernelClass,
+    Manhattan,
+    Polynomial,
+    Radius,
+    SplitTest,
+    mmd,
+    two_sample_test,
+)
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.permutation.binned import cut_bins, relabelings
 from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.permutation.normalise import tail_scores
-from cpmmd.permutation.paths import bandwidth_multiples, geometry_paths
+from cpmmd.permutation.paths import Grid, bandwidth_multiples, geometry_paths
 from helpers import NULLS, assert_level, most_rejections, null_pvalues, two_scale_mixture
 
 RNG = np.random.default_rng(0)
@@ -44,14 +55,14 @@ def test_a_handful_of_rows_against_many():
     assert any("left out" in note for note in result.notes)
 
 
-@pytest.mark.parametrize("family", [Bandwidth(), Bandwidth("laplacian"), Manhattan(), Polynomial(degree=2)], ids=str)
+@pytest.mark.parametrize("family", [Bandwidth(), Bandwidth("laplacian"), Manhattan(), Polynomial(degree=2), Radius()], ids=str)
 def test_paths_equal_kernels_evaluated_one_by_one(family):
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(300, 4))
     bins = cut_bins(120, 180, rng, target=60)
     labels = relabelings(bins, 3, rng)
     grid = bandwidth_multiples(1 / 16, 4.0)
-    (path,) = geometry_paths(rows[bins.order].__getitem__, [family], [grid], bins, labels, rows, DEFAULT_LIMIT)
+    (path,) = geometry_paths(rows[bins.order].__getitem__, [Grid(family, grid, 1.0)], bins, labels, rows, DEFAULT_LIMIT)
     assert len(path.sigmas) >= 5
     for sigma, values in zip(path.sigmas, path.mmd2, strict=True):
         K = ScaledKernel(family, sigma).gram(rows[bins.order])
@@ -66,7 +77,7 @@ def test_bandwidths_without_neighbours_are_left_out():
     rows = rng.normal(size=(100, 40))
     bins = cut_bins(50, 50, rng)
     grid, labels = bandwidth_multiples(1 / 64, 4.0), relabelings(bins, 2, rng)
-    (path,) = geometry_paths(rows[bins.order].__getitem__, [Bandwidth()], [grid], bins, labels, rows, DEFAULT_LIMIT)
+    (path,) = geometry_paths(rows[bins.order].__getitem__, [Grid(Bandwidth(), grid, 1.0)], bins, labels, rows, DEFAULT_LIMIT)
 
     def neighbours(sigma):
         return (ScaledKernel(Bandwidth(), sigma).gram(rows).sum() - 100) / 100
@@ -119,10 +130,10 @@ def test_p_values_are_uniform_on_their_lattice():
 def test_the_result_names_class_bandwidth_and_path():
     result = two_sample_test(X, Y, rng=0)
     assert result.method == "cp-full"
-    assert result.details["selected"]["class"].startswith(("Bandwidth", "Manhattan", "Polynomial"))
+    assert result.details["selected"]["class"].startswith(("Bandwidth", "Manhattan", "Polynomial", "Radius"))
     assert isinstance(result.kernel, ScaledKernel)
     path = result.details["path"]
-    assert len(path) == 3
+    assert len(path) == 4
     assert all(len(p["sigma"]) == len(p["score"]) == len(p["mmd2"]) for p in path)
     best = max(max(p["score"]) - p["penalty"] for p in path)
     assert result.statistic == pytest.approx(best)
@@ -176,6 +187,8 @@ def test_one_column_has_one_set_of_coordinates():
         lambda: FullSampleTest(bins=3),
         lambda: KernelClass(Bandwidth(), "robust"),
         lambda: KernelClass(Bandwidth(), narrowest=2.0, widest=1.0),
+        lambda: KernelClass(Bandwidth(), fewest_neighbours=0),
+        lambda: KernelClass(Bandwidth(), weight=0.0),
         lambda: SplitTest(n_splits=0),
         lambda: SplitTest(combine="best"),
     ],

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cpmmd.kernels.manhattan import Manhattan
     from cpmmd.kernels.mixture import Mixture
     from cpmmd.kernels.polynomial import Polynomial
+    from cpmmd.kernels.radius import Radius
     from cpmmd.many import ManyResults, run_many
     from cpmmd.planning import power_from_pilot
     from cpmmd.procedures.full_sample import FullSampleTest, KernelClass
@@ -50,6 +51,7 @@ _HOME = {
     "MedianTest": "cpmmd.procedures.median",
     "Plain": "cpmmd.criteria",
     "Polynomial": "cpmmd.kernels.polynomial",
+    "Radius": "cpmmd.kernels.radius",
     "Ratio": "cpmmd.criteria",
     "SplitTest": "cpmmd.procedures.split",
     "Study": "cpmmd.study",
@@ -87,6 +89,7 @@ __all__ = [
     "Mixture",
     "Plain",
     "Polynomial",
+    "Radius",
     "Ratio",
     "SplitTest",
     "Study",

@@ -27,6 +27,7 @@ BY_TYPE: dict[str, tuple[str, ...]] = {
     "Polynomial": (PAPER,),
     "Bandwidth": (MMD,),
     "Manhattan": (MMD,),
+    "Radius": (MMD,),
     "ManyResults": ("benjamini1995controlling",),
     "DriftDetector": (PAPER,),
 }

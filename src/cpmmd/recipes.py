@@ -14,6 +14,7 @@ from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.manhattan import Manhattan
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.radial import RadialKernel
+from cpmmd.kernels.radius import Radius
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.full_sample import FullSampleTest, KernelClass
 from cpmmd.procedures.median import MedianTest
@@ -23,7 +24,8 @@ from cpmmd.procedures.split import SplitTest
 from cpmmd.selection.ascent_options import Ascent
 
 PROCEDURES = (SplitTest, FullSampleTest, MedianTest, MMDAgg, MMDFuse)
-PARTS = (KernelClass, Bandwidth, Manhattan, Polynomial, ScaledKernel, RadialKernel, ComplexityPenalized, Ratio, Plain, Ascent)
+FAMILIES = (Bandwidth, Manhattan, Polynomial, Radius)
+PARTS = (*FAMILIES, KernelClass, ScaledKernel, RadialKernel, ComplexityPenalized, Ratio, Plain, Ascent)
 KNOWN: dict[str, Any] = {kind.__name__: kind for kind in (*PROCEDURES, *PARTS)}
 MODULE = "module"  # stands for a torch module, which no file holds
 LARGEST = 10**7  # whole number in a recipe: a stranger's must not ask for memory that no honest one needs

@@ -13,9 +13,10 @@ from cpmmd.kernels.base import SelectedKernel
 from cpmmd.kernels.manhattan import Manhattan
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.radial import RadialKernel, profile
+from cpmmd.kernels.radius import Radius
 from cpmmd.kernels.scaled import ScaledKernel
 
-FAMILIES: dict[str, Any] = {"Bandwidth": Bandwidth, "Manhattan": Manhattan, "Polynomial": Polynomial}
+FAMILIES: dict[str, Any] = {"Bandwidth": Bandwidth, "Manhattan": Manhattan, "Polynomial": Polynomial, "Radius": Radius}
 
 
 def save_kernel(kernel: SelectedKernel, path: str | Path) -> None:

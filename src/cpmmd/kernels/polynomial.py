@@ -34,6 +34,7 @@ class Polynomial(ScaleFamily):
 
     degree: int = 4
     base: str = "laplacian"
+    about_origin = True
 
     def __post_init__(self) -> None:
         validation.whole("degree", self.degree, at_least=1, at_most=MAX_DEGREE)

@@ -20,6 +20,7 @@ class ScaleFamily(ABC):
 
     base: str
     squared: bool = True  # whether the lifted rows give squared distances
+    about_origin: bool = False  # whether moving all rows changes the distances
 
     def exponent_of(self, distances: Array) -> Array:
         """Turn a tile of (squared) distances into exponents at sigma = 1, in place."""

@@ -20,22 +20,35 @@ from cpmmd.samples import Array
 
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
 GRID_RATIO = np.sqrt(2.0)
-FEWEST_NEIGHBOURS = 1.0  # effective ones, of a row on average
-# In larger pools bandwidths that a sample shows to be hopeless (a tenth of that) are not computed in the first place.
+LARGEST_SHARE = 0.25  # of the pool: no bandwidth is asked to see more rows than that
+# In larger pools bandwidths that a sample shows to be hopeless (a tenth of the neighbours) are not computed in the first place.
 TRIMMED_ROWS = 4096
-HOPELESS = 0.1 * FEWEST_NEIGHBOURS
+HOPELESS = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
     """One class under all relabelings: ``mmd2[j, b]`` at bandwidth ``sigmas[j]``, the observed labeling at b = 0.
 
-    Bandwidths so narrow that rows have fewer than one effective neighbour on average are left out.
+    Bandwidths so narrow that rows have too few effective neighbours on average are left out.
     """
 
     family: ScaleFamily
     sigmas: Array
     mmd2: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The bandwidths of one family in units of its median distance, widest first, and the neighbours each must have."""
+
+    family: ScaleFamily
+    multiples: Array
+    fewest_neighbours: float
+
+    def needed(self, rows: int) -> float:
+        """Give the effective neighbours a bandwidth must have in a pool of so many rows."""
+        return min(self.fewest_neighbours, LARGEST_SHARE * rows)
 
 
 def bandwidth_multiples(narrowest: float, widest: float) -> Array:
@@ -46,8 +59,7 @@ def bandwidth_multiples(narrowest: float, widest: float) -> Array:
 
 def geometry_paths(
     load: Callable[[slice], Array],
-    families: Sequence[ScaleFamily],
-    multiples: Sequence[Array],
+    grids: Sequence[Grid],
     bins: Bins,
     labels: Array,
     sample: Array,
@@ -59,17 +71,18 @@ def geometry_paths(
     ----------
     load
         Gives a slice of the pool's rows in the order of the bins.
-    multiples
-        The bandwidths of each family in units of its median distance, widest first, a factor sqrt(2) apart.
+    grids
+        The bandwidths of each family, a factor sqrt(2) apart.
     labels
         Indicator rows of X over bins, the observed one first.
     sample
         Some rows of the pool, chosen without looking at labels, for the median distance.
     """
-    grids = [_median(family, sample) * grid for family, grid in zip(families, multiples, strict=True)]
+    families = [grid.family for grid in grids]
+    sigmas = [_median(grid.family, sample) * grid.multiples for grid in grids]
     if len(bins.order) > TRIMMED_ROWS:
-        grids = [_trimmed(family, grid, sample, len(bins.order)) for family, grid in zip(families, grids, strict=True)]
-    tiler = path_tiler(families, grids, sample)
+        sigmas = [_trimmed(grid, widths, sample, len(bins.order)) for grid, widths in zip(grids, sigmas, strict=True)]
+    tiler = path_tiler(families, sigmas, sample)
     copies = max(getattr(family, "degree", 1) for family in families)
     plan = plan_tiles(
         memory_limit,
@@ -80,31 +93,33 @@ def geometry_paths(
         copies=copies,
     )
     sums = bin_sums(load, tiler, bins, plan)
-    edges = np.cumsum([0, *map(len, grids)])
+    edges = np.cumsum([0, *map(len, sigmas)])
     return [
-        _path(family, sigmas, sums[start:stop], bins, labels)
-        for family, sigmas, (start, stop) in zip(families, grids, pairwise(edges), strict=True)
+        _path(grid, widths, sums[start:stop], bins, labels)
+        for grid, widths, (start, stop) in zip(grids, sigmas, pairwise(edges), strict=True)
     ]
 
 
-def _path(family: ScaleFamily, sigmas: Array, sums: Array, bins: Bins, labels: Array) -> Path:
-    """Give the path of one family from its bin sums, without the bandwidths that see nobody.
+def _path(grid: Grid, sigmas: Array, sums: Array, bins: Bins, labels: Array) -> Path:
+    """Give the path of one family from its bin sums, without the bandwidths that see too few.
 
-    A row's effective neighbours are the sum of its kernel values with the others. Where there is less than one on average, what
-    is left is the noise of a few close pairs, and each such bandwidth is one more lottery ticket for every relabeling.
+    A row's effective neighbours are the sum of its kernel values with the others. Where there are few on average, what is left
+    is the noise of some close pairs, and each such bandwidth is one more lottery ticket for every relabeling.
     The sum over the pool does not look at labels, so the choice is symmetric.
     """
-    neighbours = sums.sum(axis=(1, 2)) / (bins.count * bins.size)
-    count = max(1, int(np.count_nonzero(neighbours >= FEWEST_NEIGHBOURS)))  # falls with the bandwidth
+    rows = bins.count * bins.size
+    neighbours = sums.sum(axis=(1, 2)) / rows
+    count = max(1, int(np.count_nonzero(neighbours >= grid.needed(rows))))  # falls with the bandwidth
     values = np.array([binned_statistics(matrix, bins, labels) for matrix in sums[:count]])
-    return Path(family, sigmas[:count], values)
+    return Path(grid.family, sigmas[:count], values)
 
 
-def _trimmed(family: ScaleFamily, sigmas: Array, sample: Array, rows: int) -> Array:
+def _trimmed(grid: Grid, sigmas: Array, sample: Array, rows: int) -> Array:
     """Give the bandwidths that may have neighbours in a pool of so many rows, judged by a sample of it."""
-    exponents, base = family.exponents(sample), family.base_kernel
+    exponents, base = grid.family.exponents(sample), grid.family.base_kernel
     pairs = exponents[np.triu_indices(len(exponents), 1)]
-    kept = [sigma for sigma in sigmas if rows * float(base.of_exponent(pairs, sigma).mean()) >= HOPELESS]
+    least = HOPELESS * grid.needed(rows)
+    kept = [sigma for sigma in sigmas if rows * float(base.of_exponent(pairs, sigma).mean()) >= least]
     return np.array(kept or sigmas[:1])
 
 

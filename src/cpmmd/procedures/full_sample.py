@@ -16,6 +16,7 @@ from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import SelectedKernel
 from cpmmd.kernels.manhattan import Manhattan
 from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.kernels.radius import Radius
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily
 from cpmmd.kernels.tilers import tiler_for
 from cpmmd.permutation.binned import TARGET_BINS, Bins, bin_sums, binned_statistics, cut_bins, relabelings
@@ -23,7 +24,7 @@ from cpmmd.permutation.dense import PermutationNull
 from cpmmd.permutation.engine import describe, left_out
 from cpmmd.permutation.memory import plan_tiles
 from cpmmd.permutation.normalise import tail_scores
-from cpmmd.permutation.paths import MEDIAN_ROWS, Path, bandwidth_multiples, geometry_paths
+from cpmmd.permutation.paths import MEDIAN_ROWS, Grid, Path, bandwidth_multiples, geometry_paths
 from cpmmd.procedures.base import Procedure, RunOptions, conclude
 from cpmmd.results import TestResult
 from cpmmd.samples import Array, Rows
@@ -35,14 +36,22 @@ TIE = 1e-6  # scores closer than this count as equal
 class KernelClass:
     """A one-parameter family on raw or standardised coordinates.
 
-    ``narrowest`` and ``widest`` bandwidth are in units of the median distance of the pool; the path ends earlier where a row has
-    less than one effective neighbour.
+    Parameters
+    ----------
+    narrowest, widest
+        Bandwidths in units of the median distance of the pool.
+    fewest_neighbours
+        The path ends where rows have fewer effective neighbours on average (or a quarter of a small pool).
+    weight
+        Share of the level that the class competes for, beside those of the others.
     """
 
     family: ScaleFamily
     scale: str | None = None
     narrowest: float = 1 / 64
     widest: float = 4.0
+    fewest_neighbours: float = 1.0
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.family, ScaleFamily):
@@ -53,11 +62,13 @@ class KernelClass:
         validation.scale(self.scale)
         if validation.positive("narrowest", self.narrowest) > validation.positive("widest", self.widest):
             raise InputError(f"The narrowest bandwidth must not exceed the widest. Got {self.narrowest} and {self.widest}.")
+        validation.positive("fewest_neighbours", self.fewest_neighbours)
+        validation.positive("weight", self.weight)
 
     @property
-    def multiples(self) -> Array:
-        """The bandwidths in units of the median distance, widest first."""
-        return bandwidth_multiples(self.narrowest, self.widest)
+    def grid(self) -> Grid:
+        """The bandwidths, widest first."""
+        return Grid(self.family, bandwidth_multiples(self.narrowest, self.widest), self.fewest_neighbours)
 
     def __str__(self) -> str:
         return f"{self.family} on {'raw' if self.scale is None else 'standardised'} coordinates"
@@ -66,9 +77,10 @@ class KernelClass:
 def default_classes() -> tuple[KernelClass, ...]:
     """Give the classes chosen in docs/theory/full-sample.md."""
     return (
-        KernelClass(Bandwidth("gaussian")),
+        KernelClass(Bandwidth("gaussian"), fewest_neighbours=30),
         KernelClass(Manhattan(), "standard"),
         KernelClass(Polynomial(degree=2), "standard"),
+        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.25),
     )
 
 
@@ -91,9 +103,9 @@ class FullSampleTest(Procedure):
     -----
     For each class and relabeling the squared MMD is computed on a path of bandwidths, turned into an upper-tail score -log p by
     the first three moments over the relabelings, and maximised over the path: the class's evidence. Less the class's
-    complexity, maximised over classes, it is the statistic. Everything else is a symmetric function of the pooled rows or of
-    all relabelings together, so the observed statistic is exchangeable with the others under the null and its rank is an
-    exact p-value.
+    complexity, plus the logarithm of its weight, maximised over classes, it is the statistic. Everything else is a symmetric
+    function of the pooled rows or of all relabelings together, so the observed statistic is exchangeable with the others under
+    the null and its rank is an exact p-value.
     """
 
     kernels: tuple[KernelClass | ScaleFamily, ...] = field(default_factory=default_classes)
@@ -121,7 +133,8 @@ class FullSampleTest(Procedure):
         entrants = self._entrants(samples, preparations, _Relabelled(bins, labels, some, options.memory_limit))
         scores = [tail_scores(entrant.mmd2) for entrant in entrants]
         evidence = np.array([score.max(axis=0) for score in scores])
-        penalty = np.quantile(evidence, self.penalty_quantile, axis=1)
+        weights = np.array([entrant.weight for entrant in entrants])
+        penalty = np.quantile(evidence, self.penalty_quantile, axis=1) - np.log(weights)
         total = evidence - penalty[:, None]
         statistic = total.max(axis=0)
         pvalue = float(np.mean(statistic >= statistic[0] - TIE))
@@ -150,17 +163,18 @@ class FullSampleTest(Procedure):
         groups: dict[tuple[object, ...], list[KernelClass]] = {}
         for kernel in self.kernels:
             assert isinstance(kernel, KernelClass)
-            chosen = replace(kernel, scale=None) if alone and not isinstance(kernel.family, Polynomial) else kernel
+            chosen = replace(kernel, scale=None) if alone and not kernel.family.about_origin else kernel
             group = groups.setdefault((chosen.scale, chosen.family.geometry), [])
             if chosen not in group:
                 group.append(chosen)
         entrants = []
         for (scale, _), classes in groups.items():
             rows = samplings[scale]  # type: ignore[index]
-            families, multiples = [c.family for c in classes], [c.multiples for c in classes]
             bins, labels, limit = relabelled.bins, relabelled.labels, relabelled.memory_limit
-            paths = geometry_paths(rows.load, families, multiples, bins, labels, rows.sample, limit)
-            entrants += [_Entrant(str(c), c.scale, path.mmd2, path=path) for c, path in zip(classes, paths, strict=True)]
+            paths = geometry_paths(rows.load, [c.grid for c in classes], bins, labels, rows.sample, limit)
+            entrants += [
+                _Entrant(str(c), c.scale, path.mmd2, path=path, weight=c.weight) for c, path in zip(classes, paths, strict=True)
+            ]
         return entrants + [_fixed_entrant(kernel, samplings[None], relabelled) for kernel in self.fixed]
 
 
@@ -201,6 +215,7 @@ class _Entrant:
     mmd2: Array
     path: Path | None = None
     fixed: SelectedKernel | None = None
+    weight: float = 1.0
 
     def kernel(self, position: int) -> SelectedKernel:
         """Give the kernel at one position of the path."""

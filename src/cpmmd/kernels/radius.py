@@ -1,0 +1,57 @@
+"""The Laplacian of lengths, exp(-| |x| - |x'| | / sigma): how far rows are from the origin, wherever they lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpmmd.kernels.lift import Lifted
+from cpmmd.kernels.scaled import ScaleFamily
+from cpmmd.samples import Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Lengths(Lifted):
+    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
+        """Give the differences in length of a tile of pairs."""
+        apart = np.subtract.outer(self.norms[rows], others.norms[columns])
+        return np.asarray(np.abs(apart, out=apart))
+
+
+@dataclass(frozen=True)
+class Radius(ScaleFamily):
+    """``exp(-| |x| - |x'| | / sigma)`` for all sigma > 0; on standardised coordinates |x| is the distance from the centre.
+
+    Sees what moves all columns outwards or inwards together: heavier tails, another spread. It does not see directions.
+
+    Examples
+    --------
+    >>> Radius()
+    Radius()
+    """
+
+    @property
+    def base(self) -> str:  # type: ignore[override]
+        """The base kernel's name."""
+        return "laplacian"
+
+    squared = False
+    about_origin = True
+
+    def lift(self, rows: Array, centre: Array) -> Lifted:  # noqa: ARG002 - lengths are not shift invariant
+        """Give the rows' lengths."""
+        return _Lengths(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+
+    @property
+    def geometry(self) -> tuple[object, ...]:
+        """Families of one geometry share their distances."""
+        return ("radius",)
+
+    def lift_lipschitz(self, rows: Array) -> float:  # noqa: ARG002 - the same for all rows
+        """Give 1: lengths differ by no more than the rows do."""
+        return 1.0
+
+    def proxy_constant(self, width: int, size: int) -> float:  # noqa: ARG002
+        """c_H = 1, as for a single column."""
+        return 1.0
