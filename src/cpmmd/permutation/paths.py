@@ -126,8 +126,10 @@ def _trimmed(grid: Grid, sigmas: Array, sample: Array, rows: int) -> Array:
 def _median(family: ScaleFamily, sample: Array) -> float:
     exponents = family.exponents(sample)
     pairs = exponents[np.triu_indices(len(exponents), 1)]
-    positive = pairs[pairs > 0]
-    if len(positive) == 0:
+    middle = float(np.median(pairs))
+    if middle == 0:  # most rows are alike
+        positive = pairs[pairs > 0]
+        middle = float(np.median(positive)) if len(positive) else 0.0
+    if middle == 0:
         return 1.0
-    middle = float(np.median(pairs)) or float(np.median(positive))
     return float(np.sqrt(2 * middle)) if family.base_kernel.power == 2 else middle
