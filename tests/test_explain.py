@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cpmmd import Bandwidth, Manhattan, MedianTest, MMDAgg, Polynomial, SplitTest, methods, two_sample_test
+from cpmmd import Bandwidth, Manhattan, MedianTest, MMDAgg, Polynomial, Radius, SplitTest, methods, two_sample_test
 from cpmmd.errors import InputError
 from cpmmd.explain.contributions import permutation_drops
 from cpmmd.explain.rows import cross_fitted_effect, leave_one_out_witness
@@ -28,6 +28,7 @@ KERNELS = {
     "gaussian": (ScaledKernel(Bandwidth(), 1.3), lambda a, b: np.exp(-np.sum((a - b) ** 2) / (2 * 1.3**2))),
     "laplacian": (ScaledKernel(Bandwidth("laplacian"), 1.3), lambda a, b: np.exp(-np.linalg.norm(a - b) / 1.3)),
     "manhattan": (ScaledKernel(Manhattan(), 2.0), lambda a, b: np.exp(-np.abs(a - b).sum() / 2.0)),
+    "radius": (ScaledKernel(Radius(), 0.7), lambda a, b: np.exp(-abs(np.linalg.norm(a) - np.linalg.norm(b)) / 0.7)),
     "imq": (RadialKernel("imq", 1.5), lambda a, b: 1 / np.sqrt(1 + np.sum((a - b) ** 2) / 1.5**2)),
     "matern": (RadialKernel("matern_0.5_l1", 1.5), lambda a, b: np.exp(-np.abs(a - b).sum() / 1.5)),
     "polynomial": (

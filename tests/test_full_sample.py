@@ -85,6 +85,34 @@ def test_bandwidths_without_neighbours_are_left_out():
     assert neighbours(path.sigmas[-1]) >= 1 > neighbours(path.sigmas[-1] / np.sqrt(2))
 
 
+@pytest.mark.parametrize(("rows", "asked", "needed"), [(400, 30, 30), (80, 30, 20), (400, 1, 1)])
+def test_neighbours_asked_for_are_at_most_a_quarter_of_the_pool(rows, asked, needed):
+    assert Grid(Bandwidth(), np.ones(1), asked).needed(rows) == needed
+    narrow = KernelClass(Bandwidth(), fewest_neighbours=asked)
+    pool = np.random.default_rng(5).normal(size=(rows, 2))
+    result = two_sample_test(pool[::2], pool[1::2], method=FullSampleTest(kernels=(narrow,)), rng=0, n_permutations=19)
+    (path,) = result.details["path"]
+    K = ScaledKernel(Bandwidth(), path["sigma"][-1]).gram(pool)
+    assert K.sum() / rows - 1 >= needed * (1 - 1e-5)
+
+
+def test_a_class_of_less_weight_needs_more_evidence():
+    heavy, light = (FullSampleTest(kernels=(Bandwidth(), KernelClass(Radius(), "standard", weight=w))) for w in (1.0, 0.25))
+    full, quarter = (two_sample_test(X, Y, method=test, rng=0).details["path"] for test in (heavy, light))
+    assert quarter[0] == full[0]
+    assert quarter[1]["score"] == full[1]["score"]
+    assert quarter[1]["penalty"] - full[1]["penalty"] == pytest.approx(np.log(4))
+
+
+def test_the_radius_sees_tails_that_no_direction_shows():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(300, 10))
+    y = rng.normal(size=(300, 10)) / np.sqrt(rng.chisquare(6, size=(300, 1)) / 4)
+    result = two_sample_test(x, y, method=FullSampleTest(kernels=(KernelClass(Radius(), "standard"),)), rng=0)
+    assert result.pvalue == 0.001
+    assert result.details["selected"]["class"] == "Radius() on standardised coordinates"
+
+
 def test_scores_are_tail_probabilities_of_gammas():
     rng = np.random.default_rng(4)
     for shape in (0.5, 2.0, 50.0):
@@ -166,7 +194,7 @@ def test_incommensurate_columns_do_not_hide_a_difference():
 def test_a_fixed_kernel_is_one_more_class():
     kernel = ScaledKernel(Bandwidth(), 1.0)
     result = two_sample_test(X, Y, method=FullSampleTest(fixed=(kernel,)), rng=0)
-    assert len(result.details["path"]) == 4
+    assert len(result.details["path"]) == 5
     alone = two_sample_test(X, Y, method=FullSampleTest(kernels=(), fixed=(kernel,)), rng=0)
     assert alone.kernel is kernel
 

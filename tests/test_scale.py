@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cpmmd import Bandwidth, CpmmdError, FullSampleTest, Manhattan, MedianTest, Polynomial, SplitTest, mmd, two_sample_test
+from cpmmd import Bandwidth, CpmmdError, FullSampleTest, Manhattan, MedianTest, Polynomial, Radius, SplitTest, mmd, two_sample_test
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.kernels.tilers import GramTiler, tiler_for
 from cpmmd.permutation import engine
@@ -59,6 +59,7 @@ KERNELS = {
     "gaussian": lambda _: ScaledKernel(Bandwidth(), 2.0),
     "laplacian": lambda _: ScaledKernel(Bandwidth("laplacian"), 2.0),
     "manhattan": lambda _: ScaledKernel(Manhattan(), 4.0),
+    "radius": lambda _: ScaledKernel(Radius(), 1.0),
     "polynomial": lambda _: ScaledKernel(Polynomial(degree=3), 20.0),
     "deep": small_network,
 }
