@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from cpmmd import Bandwidth, CpmmdError, FullSampleTest, Manhattan, MedianTest, Polynomial, Radius, SplitTest, mmd, two_sample_test
+from cpmmd import (
+    Bandwidth,
+    CpmmdError,
+    FullSampleTest,
+    Manhattan,
+    MedianTest,
+    Polynomial,
+    Radius,
+    SplitTest,
+    mmd,
+    two_sample_test,
+)
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.kernels.tilers import GramTiler, tiler_for
 from cpmmd.permutation import engine
