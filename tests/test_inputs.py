@@ -169,7 +169,7 @@ def test_missing_values_in_many_columns_are_listed_shortly():
 
 
 @pytest.mark.parametrize("rows", [slice(None), slice(1, 6), np.array([4, 0, 7, 7]), np.array([0, 1]), 5])
-@pytest.mark.parametrize("columns", [[2], [2, 0], slice(0, 2)])
+@pytest.mark.parametrize("columns", [[2], [2, 0], slice(0, 2), 1])
 def test_some_columns_of_some_rows_are_read_wherever_they_lie(rows, columns):
     values = np.random.default_rng(0).normal(size=(8, 3))
     names = ["a", "b", "c"]

@@ -37,7 +37,9 @@ class Numbers(ABC):
 
     def __getitem__(self, rows: Any) -> Array:
         if isinstance(rows, tuple):
-            return self._taken(rows[0], np.atleast_1d(np.arange(self.shape[1])[rows[1]]))
+            columns = np.arange(self.shape[1])[rows[1]]
+            block = self._taken(rows[0], np.atleast_1d(columns))
+            return block if columns.ndim else np.asarray(block[..., 0])
         return self._taken(rows, None)
 
     def _taken(self, rows: Any, columns: Rows | None) -> Array:
