@@ -21,7 +21,7 @@ class _Lengths(Lifted):
 
 @dataclass(frozen=True)
 class Radius(ScaleFamily):
-    """``exp(-| |x| - |x'| | / sigma)`` for all sigma > 0; on standardised coordinates |x| is the distance from the centre.
+    """``exp(-| |x| - |x'| | / sigma)`` for all sigma > 0; on standardised coordinates a length is a distance from the centre.
 
     Sees what moves all columns outwards or inwards together: heavier tails, another spread. It does not see directions.
 
