@@ -1,4 +1,4 @@
-"""``python -m experiments list | run ID | all | compare [ID] | fetch NAME``."""
+"""``python -m experiments list | run ID | all | compare [ID] | verify [ID] | fetch NAME``."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ def main(arguments: list[str] | None = None) -> int:
             from experiments.page import compare
 
             return compare(chosen.id, results=chosen.results or RESULTS, write_docs=chosen.write_docs)
+        if chosen.command == "verify":
+            from experiments.verify import verify
+
+            return verify(chosen.id, fresh=chosen.results or QUICK, kept=RESULTS)
         if chosen.command == "fetch":
             print(fetch(chosen.name))
             return 0
@@ -50,6 +54,9 @@ def parser() -> argparse.ArgumentParser:
     every = commands.add_parser("all", help="run every id, or go on")
     for command in (one, every):
         command.add_argument("--reps", type=int, help="repetitions (default: the paper's)")
+        command.add_argument(
+            "--resume", action=argparse.BooleanOptionalAction, default=True, help="go on where it stopped, or begin anew"
+        )
         command.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
         command.add_argument("--quick", action="store_true", help="one repetition of every cell, into results-quick")
         command.add_argument("--data-dir", type=Path, help="folder of the data sets (default: CPMMD_DATA, or ../shared/data)")
@@ -60,6 +67,9 @@ def parser() -> argparse.ArgumentParser:
     compared.add_argument("id", nargs="?")
     compared.add_argument("--results", type=Path)
     compared.add_argument("--write-docs", action="store_true", help="write docs/reproduction.md from the results")
+    verified = commands.add_parser("verify", help="whether repetitions run again are the committed ones")
+    verified.add_argument("id", nargs="?")
+    verified.add_argument("--results", type=Path, help="folder of the new run (default: that of --quick)")
     return top
 
 
@@ -83,7 +93,7 @@ def run(chosen: argparse.Namespace) -> int:
         if absent:
             print(f"{name}: passed over, {absent[0]} is not at hand and a quick run downloads nothing", flush=True)
             continue
-        table = find(name).run(results, repetitions=repetitions, jobs=chosen.jobs, progress=show)
+        table = find(name).run(results, repetitions=repetitions, jobs=chosen.jobs, progress=show, resume=chosen.resume)
         bad += len(table.failures)
         print(f"{name}: {len(table.repetitions)} repetitions, {time.perf_counter() - start:.0f} s now, ", end="")
         print(f"{table.seconds:.0f} s of processor time in all, {len(table.failures)} failed; see {results / name}", flush=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import itertools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cpmmd import Study, StudyTable
-from cpmmd.progress import Progress
 from cpmmd.study import Cell, Task
 
 HERE = Path(__file__).parent
@@ -17,6 +18,7 @@ RESULTS = HERE / "results"
 PAPER = HERE / "paper"
 MANY = 10**9  # repetitions: all there are
 Rows = list[dict[str, Any]]
+Progress = Callable[[str, int, int], None]  # (name, done, total)
 
 
 @dataclass(frozen=True)
@@ -55,21 +57,35 @@ class Experiment:
     needs: tuple[str, ...] = ()
     note: str = ""
 
+    @property
+    def timed(self) -> bool:
+        """Whether it measures times, which no run gives again."""
+        return self.jobs == 1
+
     def study(self, repetitions: int | None = None) -> Study:
         """Give the study, with the paper's repetitions unless told."""
         count = self.repetitions if repetitions is None else repetitions
         return Study(self.id, self.task, self.cells, count, data_keys=self.data_keys, settings=self.settings)
 
-    def run(self, results: Path, *, repetitions: int | None, jobs: int, progress: Progress | None) -> StudyTable:
-        """Run what is missing and write the summary and the figure."""
+    def run(
+        self, results: Path, *, repetitions: int | None, jobs: int, progress: Progress | None, resume: bool = True
+    ) -> StudyTable:
+        """Run what is missing, or everything anew, and write the tables and the figure."""
         processes = jobs if self.jobs is None else min(jobs, self.jobs)
-        table = self.study(repetitions).run(results / self.id / "raw.jsonl", n_jobs=processes, progress=progress)
+        if not resume:
+            set_aside(self.journal(results))
+        table = self.study(repetitions).run(self.journal(results), n_jobs=processes, progress=progress)
         self.publish(table, results)
         return table
 
+    def journal(self, results: Path) -> Path:
+        """Where finished repetitions are written, each as it ends."""
+        return results / self.id / "raw.jsonl"
+
     def publish(self, table: StudyTable, results: Path) -> None:
-        """Write ``summary.csv`` and ``figure.svg`` from a table."""
+        """Write ``repetitions.csv``, ``summary.csv`` and ``figure.svg`` from a table."""
         rows = self.summarise(table)
+        write_csv(results / self.id / "repetitions.csv", table.records)
         write_csv(results / self.id / "summary.csv", rows)
         if self.draw is not None and table.repetitions:
             from experiments.figures import save
@@ -78,20 +94,31 @@ class Experiment:
 
     def read(self, results: Path) -> StudyTable | None:
         """Give what is finished, or None."""
-        path = results / self.id / "raw.jsonl"
-        if not path.exists():
-            return None
-        return self.study(MANY).read(path)
+        path = self.journal(results)
+        return self.study(MANY).read(path) if path.exists() else None
+
+
+def set_aside(path: Path) -> None:
+    """Rename a file, so that nothing is lost when its work is done again."""
+    if path.exists():
+        names = (path.with_name(f"{path.name}.{number}") for number in itertools.count(1))
+        path.rename(next(name for name in names if not name.exists()))
 
 
 def write_csv(path: Path, rows: Rows) -> None:
-    """Write rows that may differ in their columns."""
+    """Write rows that may differ in their columns; a list is written as JSON."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
         writer.writeheader()
-        writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+        writer.writerows({k: _text(v) for k, v in row.items()} for row in rows)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, list):
+        return json.dumps(value)
+    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def read_csv(path: Path) -> Rows:

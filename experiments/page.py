@@ -62,7 +62,7 @@ def _status(experiments: list[Experiment], results: Path) -> str:
 def _done(experiment: Experiment, results: Path) -> int:
     """Repetitions that every cell has."""
     table = experiment.read(results)
-    return 0 if table is None else len(table.repetitions) // len(experiment.cells)
+    return 0 if table is None else min(len(table.where(**cell)) for cell in experiment.cells)
 
 
 def _verdicts(experiments: list[Experiment], results: Path) -> str:

@@ -1,7 +1,9 @@
 """The reproduction: every id stands, loaders read what is published, verdicts follow their rule, a killed run ends the same."""
 
+import ast
 import gzip
 import io
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cpmmd
+
 pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
@@ -23,6 +27,7 @@ from experiments.base import PAPER, RESULTS, read_csv
 from experiments.data import sources
 from experiments.page import PAGE, page
 from experiments.registry import MODULES, find
+from experiments.verify import verify
 
 ROOT = Path(__file__).parents[1]
 
@@ -69,6 +74,22 @@ def test_rates_are_judged_by_two_standard_errors(relation, value, ours, verdict)
 
 def test_a_handful_of_repetitions_is_not_judged():
     assert compare._judge_rate("=", 0.5, "100", 1.0, 3)[0] == "too few to say"
+
+
+def imports_of_the_package():
+    for path in sorted((ROOT / "experiments").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "cpmmd":
+                yield from ((path.name, node.module, alias.name) for alias in node.names)
+
+
+def test_experiments_use_public_names_only():
+    documented = {line.strip() for line in (ROOT / "docs" / "api.md").read_text().splitlines()}
+    for file, module, name in imports_of_the_package():
+        if module in ("cpmmd.study", "cpmmd.errors"):
+            continue
+        public = cpmmd.__all__ if module == "cpmmd" else documented
+        assert f"{module}.{name}".removeprefix("cpmmd.") in public, f"{file} imports {module}.{name}"
 
 
 def test_the_page_is_made_from_the_results():
@@ -164,3 +185,40 @@ def test_an_interrupted_all_goes_on_and_ends_in_the_same_tables(tmp_path):
     for name in ("linear", "rates"):
         for file in ("summary.csv", "figure.svg"):
             assert (tmp_path / "killed" / name / file).read_bytes() == (tmp_path / "whole" / name / file).read_bytes()
+
+
+@pytest.fixture
+def one_small_run(tmp_path):
+    assert main(["run", "rates", "--reps", "1", "--jobs", "1", "--results", str(tmp_path)]) == 0
+    return tmp_path
+
+
+def test_raw_repetitions_are_a_csv_of_one_row_each(one_small_run):
+    rows = read_csv(one_small_run / "rates" / "repetitions.csv")
+    assert len(rows) == len(find("rates").cells)
+    assert {row["repetition"] for row in rows} == {"0"}
+
+
+def test_a_run_gives_the_committed_repetitions_again(one_small_run, capsys):
+    assert verify("rates", fresh=one_small_run, kept=RESULTS) == 0
+    assert f"{len(find('rates').cells)} of {len(find('rates').cells)} repetitions are the same" in capsys.readouterr().out
+
+
+def test_a_repetition_that_differs_is_told(one_small_run, capsys):
+    raw = one_small_run / "rates" / "raw.jsonl"
+    header, first, *rest = raw.read_text().splitlines()
+    line = json.loads(first)
+    line["values"] = {name: value + 1 for name, value in line["values"].items()}
+    raw.write_text("\n".join([header, json.dumps(line), *rest]) + "\n")
+    assert verify("rates", fresh=one_small_run, kept=RESULTS) == 1
+    assert f"differs: {line['cell']}" in capsys.readouterr().out
+
+
+def test_resume_goes_on_and_no_resume_begins_anew_and_loses_nothing(one_small_run):
+    again = ["run", "rates", "--reps", "1", "--jobs", "1", "--results", str(one_small_run)]
+    raw = one_small_run / "rates" / "raw.jsonl"
+    before = raw.read_bytes()
+    assert main([*again, "--resume"]) == 0
+    assert raw.read_bytes() == before
+    assert main([*again, "--no-resume"]) == 0
+    assert (raw.parent / "raw.jsonl.1").read_bytes() == before

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd import Bandwidth, FullSampleTest, MedianTest, StudyTable
+from cpmmd import Bandwidth, FullSampleTest, MedianTest, StudyTable, kernel_matrix_test
 from cpmmd.certificates import finite_grid_gap
-from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.mmd import unbiased_mmd2
-from cpmmd.permutation.dense import permutation_test
 from experiments.base import Experiment, Rows
 from experiments.common import ALPHA, PERMUTATIONS, decision, grid, test
 
@@ -48,8 +46,8 @@ def dilated(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.ra
     x, y = data_rng.normal(size=(2, DILATION_N, 1)) * np.array([1, 2])[:, None, None] * cell["i"]
     if cell["method"] != "fixed":
         return decision(test((x, y), METHODS[cell["method"]], test_rng))
-    kernel = ScaledKernel(Bandwidth(), FIXED_SIGMA)
-    null = permutation_test(kernel.gram(np.vstack([x, y])), DILATION_N, n_permutations=PERMUTATIONS, rng=test_rng)
+    K = Bandwidth().gram(FIXED_SIGMA, np.vstack([x, y]))
+    null = kernel_matrix_test(K, DILATION_N, n_permutations=PERMUTATIONS, rng=test_rng)
     return {"reject": int(null.pvalue <= ALPHA), "pvalue": round(null.pvalue, 6)}
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cpmmd.detector import BatchResult, DriftDetector
     from cpmmd.errors import CpmmdError, CpmmdWarning
     from cpmmd.history import History
+    from cpmmd.kernel_matrix import kernel_matrix_test
     from cpmmd.kernels.bandwidth import Bandwidth
     from cpmmd.kernels.deep import Deep
     from cpmmd.kernels.manhattan import Manhattan
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from cpmmd.kernels.polynomial import Polynomial
     from cpmmd.kernels.radius import Radius
     from cpmmd.many import ManyResults, run_many
+    from cpmmd.permutation.dense import PermutationNull
     from cpmmd.planning import power_from_pilot
     from cpmmd.procedures.full_sample import FullSampleTest, KernelClass
     from cpmmd.procedures.median import MedianTest
@@ -49,6 +51,7 @@ _HOME = {
     "Manhattan": "cpmmd.kernels.manhattan",
     "ManyResults": "cpmmd.many",
     "MedianTest": "cpmmd.procedures.median",
+    "PermutationNull": "cpmmd.permutation.dense",
     "Plain": "cpmmd.criteria",
     "Polynomial": "cpmmd.kernels.polynomial",
     "Radius": "cpmmd.kernels.radius",
@@ -58,6 +61,7 @@ _HOME = {
     "StudyTable": "cpmmd.study",
     "TestResult": "cpmmd.results",
     "cite": "cpmmd.citation",
+    "kernel_matrix_test": "cpmmd.kernel_matrix",
     "load_kernel": "cpmmd.storage",
     "methods": "cpmmd.api",
     "power_from_pilot": "cpmmd.planning",
@@ -87,6 +91,7 @@ __all__ = [
     "ManyResults",
     "MedianTest",
     "Mixture",
+    "PermutationNull",
     "Plain",
     "Polynomial",
     "Radius",
@@ -96,6 +101,7 @@ __all__ = [
     "StudyTable",
     "TestResult",
     "cite",
+    "kernel_matrix_test",
     "load_kernel",
     "methods",
     "power_from_pilot",

@@ -194,6 +194,11 @@ class StudyTable:
         return row
 
     @property
+    def records(self) -> list[dict[str, Any]]:
+        """One row a finished repetition: parameters, its number, and what its task gave."""
+        return [{**one.cell, "repetition": one.repetition, **one.values} for one in self.repetitions]
+
+    @property
     def columns(self) -> list[str]:
         """Names over all rows, in order of appearance."""
         return list(dict.fromkeys(name for row in self.rows for name in row))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -20,10 +20,20 @@ PANEL_ROWS = 48  # at least
 
 @dataclass(frozen=True, eq=False)
 class PermutationNull:
-    """The observed statistic among its relabelings."""
+    """The observed statistic among its relabelings.
+
+    Attributes
+    ----------
+    statistic, pvalue
+        The unbiased squared MMD and its exact p-value.
+    null
+        The statistic of every relabeling.
+    exhaustive
+        Whether those are all there are.
+    """
 
     statistic: float
-    null: Array
+    null: Array = field(repr=False)
     pvalue: float
     exhaustive: bool
 

@@ -1,0 +1,64 @@
+"""The test for a kernel of one's own: the same p as enumeration and as a test of rows, and sentences for bad matrices."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from cpmmd import Bandwidth, kernel_matrix_test, mmd, two_sample_test
+from cpmmd.errors import InputError
+
+
+def gram(size, seed=0):
+    return Bandwidth().gram(1.0, np.random.default_rng(seed).normal(size=(size, 2)))
+
+
+def test_p_is_that_of_every_relabeling():
+    K, m = gram(9), 4
+    values = []
+    for chosen in combinations(range(9), m):
+        x, y = np.array(chosen), np.setdiff1d(np.arange(9), chosen)
+        values.append(mmd.unbiased_mmd2(K[np.ix_(x, x)], K[np.ix_(y, y)], K[np.ix_(x, y)]))
+    result = kernel_matrix_test(K, m)
+    assert result.exhaustive
+    assert result.statistic == pytest.approx(values[0])
+    assert result.pvalue == np.mean(np.array(values) >= values[0] - 1e-12)
+
+
+def test_it_agrees_with_the_test_of_rows():
+    data = np.random.default_rng(3)
+    x, y = data.normal(size=(60, 2)), data.normal(0.4, 1, size=(70, 2))
+    rows = two_sample_test(x, y, method="median", rng=0, n_permutations=4999)
+    own = kernel_matrix_test(rows.kernel.gram(np.vstack([x, y])), 60, rng=0, n_permutations=4999)
+    assert own.statistic == pytest.approx(rows.statistic)
+    assert own.pvalue == pytest.approx(rows.pvalue, abs=0.02)  # other draws: 4 standard errors of a difference near p = .05
+
+
+def test_level():
+    # 400 repetitions at level .05: 33 rejections is the 99.9% point of Binomial(400, .05).
+    rejections = sum(kernel_matrix_test(gram(40, seed), 15, n_permutations=99, rng=seed).pvalue <= 0.05 for seed in range(400))
+    assert rejections <= 33
+
+
+@pytest.mark.parametrize(
+    ("matrix", "m", "says"),
+    [
+        (np.ones((3, 4)), 2, r"square.*\(3, 4\)"),
+        (np.ones((3, 3)), 2, "at least 4 rows"),
+        (np.full((5, 5), np.nan), 2, "finite"),
+        (np.triu(np.ones((6, 6))), 3, "symmetric.*differ by up to 1"),
+        ([["a"] * 4] * 4, 2, "numbers"),
+        (np.eye(6), 5, "from 2 to 4"),
+        (np.eye(6), 1, "from 2 to 4"),
+    ],
+)
+def test_bad_matrices_get_a_sentence(matrix, m, says):
+    with pytest.raises(InputError, match=says):
+        kernel_matrix_test(matrix, m)
+
+
+def test_one_entry_out_of_place_is_seen():
+    K = gram(50)
+    K[7, 31] += 1e-5
+    with pytest.raises(InputError, match="symmetric"):
+        kernel_matrix_test(K, 20)
