@@ -10,11 +10,8 @@ import numpy as np
 from cpmmd import extras
 from cpmmd.criteria import ComplexityPenalized, Plain, Ratio
 from cpmmd.errors import InputError, unknown_name
-from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.manhattan import Manhattan
-from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.kernels.families import FAMILIES
 from cpmmd.kernels.radial import RadialKernel
-from cpmmd.kernels.radius import Radius
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.full_sample import FullSampleTest, KernelClass
 from cpmmd.procedures.median import MedianTest
@@ -24,8 +21,7 @@ from cpmmd.procedures.split import SplitTest
 from cpmmd.selection.ascent_options import Ascent
 
 PROCEDURES = (SplitTest, FullSampleTest, MedianTest, MMDAgg, MMDFuse)
-FAMILIES = (Bandwidth, Manhattan, Polynomial, Radius)
-PARTS = (*FAMILIES, KernelClass, ScaledKernel, RadialKernel, ComplexityPenalized, Ratio, Plain, Ascent)
+PARTS = (*FAMILIES.values(), KernelClass, ScaledKernel, RadialKernel, ComplexityPenalized, Ratio, Plain, Ascent)
 KNOWN: dict[str, Any] = {kind.__name__: kind for kind in (*PROCEDURES, *PARTS)}
 MODULE = "module"  # stands for a torch module, which no file holds
 LARGEST = 10**7  # whole number in a recipe: a stranger's must not ask for memory that no honest one needs

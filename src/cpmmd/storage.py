@@ -8,15 +8,10 @@ from typing import Any
 from cpmmd import validation
 from cpmmd.errors import InputError, missing_extra
 from cpmmd.files import Tensors, read_file, write_file
-from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import SelectedKernel
-from cpmmd.kernels.manhattan import Manhattan
-from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.kernels.families import FAMILIES
 from cpmmd.kernels.radial import RadialKernel, profile
-from cpmmd.kernels.radius import Radius
 from cpmmd.kernels.scaled import ScaledKernel
-
-FAMILIES: dict[str, Any] = {"Bandwidth": Bandwidth, "Manhattan": Manhattan, "Polynomial": Polynomial, "Radius": Radius}
 
 
 def save_kernel(kernel: SelectedKernel, path: str | Path) -> None:
