@@ -77,7 +77,7 @@ def list_all() -> int:
     """Print every id."""
     for name in MODULES:
         one = find(name)
-        print(f"{name:12} {one.artefact:28} {len(one.cells):3} cells x {one.repetitions:3}  {one.title}")
+        print(f"{name:15} {one.artefact:29} {len(one.cells):3} cells x {one.repetitions:3}  {one.title}")
     return 0
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from experiments.base import HERE, Experiment
+from experiments.base import HERE, Experiment, Rows, read_csv
 from experiments.compare import Comparison
 from experiments.compare import compare as compare_one
 from experiments.registry import MODULES, find
 
 TEMPLATE = HERE / "reproduction.template.md"
 PAGE = HERE.parent / "docs" / "reproduction.md"
+MEASURED = ("method", "repetitions", "reject", "pvalue", "c1")  # columns of a summary that tell no cell
 REFERENCE = "../experiments/results"  # from the page to the figures
 
 
@@ -80,9 +81,23 @@ def _section(experiment: Experiment, results: Path) -> str:
     if (results / experiment.id / "figure.svg").exists():
         lines += ["", f"![{experiment.title}]({REFERENCE}/{experiment.id}/figure.svg)"]
     comparisons = compare_one(experiment, results)
-    if comparisons:
-        lines += ["", _table(comparisons)]
+    lines += ["", _table(comparisons) if comparisons else _powers(read_csv(results / experiment.id / "summary.csv"))]
     return "\n".join([*lines, ""])
+
+
+def _powers(rows: Rows) -> str:
+    """Give what the paper has no number for: rejection rates, a column a method, and C1-hat where there is one."""
+    columns = [*dict.fromkeys(row["method"] for row in rows), *(["C1-hat"] if rows and "c1" in rows[0] else [])]
+    keys = [name for name in (rows[0] if rows else ()) if name not in MEASURED and not name.endswith("_error")]
+    cells: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        cell = cells.setdefault(tuple(row[key] for key in keys), {})
+        cell[row["method"]] = f"{float(row['reject'] or 'nan'):.2f}"
+        if row.get("c1"):
+            cell["C1-hat"] = f"{float(row['c1']):.2g}"
+    lines = ["| " + " | ".join([*keys, *columns]) + " |", "|" + " --- |" * (len(keys) + len(columns))]
+    lines += ["| " + " | ".join([*cell, *(found.get(name, "") for name in columns)]) + " |" for cell, found in cells.items()]
+    return "\n".join(lines)
 
 
 def _table(comparisons: list[Comparison]) -> str:

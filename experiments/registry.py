@@ -23,6 +23,7 @@ MODULES = {
     "tep": "tep",
     "cifar": "cifar",
     "rates": "rates",
+    "polynomial-rows": "polynomial_rows",
     "deep-start": "deep_start",
 }
 
