@@ -55,6 +55,7 @@ METHOD_NAMES = {
     "median-split": "Median, split",
     "fixed": "fixed bandwidth",
     "mmdagg": "MMDAgg",
+    **{f"mmdagg B={b}": f"MMDAgg, B = {b}" for b in (3, 5, 10, 20)},
     "mmdfuse": "MMD-FUSE",
     "cp-full": "cp-full (ours)",
     "cp-linear": "CP linear",

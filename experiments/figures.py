@@ -47,6 +47,13 @@ def axes(count: int = 1, width: float = 5.2, height: float = 3.6) -> tuple[Any, 
     return plt.subplots(1, count, figsize=(width * count, height), layout="constrained")
 
 
+def log_axis(axis: Any, ticks: Sequence[float]) -> None:
+    """Make ``ax.xaxis`` or ``ax.yaxis`` logarithmic with these numbers, written as they are."""
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    axis.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    axis.set_ticks([], minor=True)
+
+
 def label(name: str) -> str:
     """Give a method's name in a legend."""
     return METHOD_NAMES.get(name, name)

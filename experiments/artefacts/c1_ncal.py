@@ -45,7 +45,7 @@ def summarise(table: StudyTable) -> Rows:
 
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """Spread against n_cal on log axes, beside n_cal^-1/2."""
-    from experiments.figures import COLOURS, axes
+    from experiments.figures import COLOURS, axes, log_axis
 
     figure, ax = axes()
     cells = [row for row in rows if "n_cal" in row]
@@ -56,8 +56,9 @@ def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     )
     anchor = list(counts).index(QUANTILE_FROM)
     ax.plot(counts, std[anchor] * (counts / QUANTILE_FROM) ** -0.5, ":", color="black", label="n_cal^-1/2")
-    ax.set(xscale="log", yscale="log", xlabel="n_cal", xticks=COUNTS, xticklabels=COUNTS)
-    ax.minorticks_off()
+    log_axis(ax.xaxis, COUNTS)
+    log_axis(ax.yaxis, (0.001, 0.002, 0.005, 0.01))
+    ax.set(xlabel="n_cal", ylabel="spread of C1-hat over seeds")
     ax.legend(fontsize=7)
     return figure
 

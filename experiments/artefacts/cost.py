@@ -75,9 +75,9 @@ def summarise(table: StudyTable) -> Rows:
 
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """Milliseconds against B on log axes; whose code is measured stands in the title."""
-    from experiments.figures import COLOURS, axes, label
+    from experiments.figures import COLOURS, axes, label, log_axis
 
-    figure, ax = axes(width=6)
+    figure, ax = axes(width=7)
     for name in (*FAMILIES, *AGGREGATES):
         here = [row for row in rows if row.get("method") == name and "deployed" in row]
         ax.plot([r["B"] for r in here], [r["deployed"] for r in here], "o-", color=COLOURS[name], label=label(name))
@@ -90,10 +90,11 @@ def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
                 color=COLOURS[name],
                 label=f"{label(name)}, with selection",
             )
-    ax.set(xscale="log", yscale="log", xlabel="B", xticks=GRIDS, xticklabels=GRIDS, ylabel="ms of processor time")
-    ax.minorticks_off()
+    log_axis(ax.xaxis, GRIDS)
+    log_axis(ax.yaxis, (10, 100, 1000))
+    ax.set(xlabel="B", ylabel="ms of processor time")
     ax.set_title("cpmmd's own implementation of every method, one thread", fontsize=9)
-    ax.legend(fontsize=6)
+    ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1))
     return figure
 
 

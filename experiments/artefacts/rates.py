@@ -75,13 +75,15 @@ def summarise(table: StudyTable) -> Rows:
 
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """Deviation against sqrt(ln(2B)/N), and power along the dilation."""
-    from experiments.figures import axes, power_lines
+    from experiments.figures import axes, log_axis, power_lines
 
     figure, (left, right) = axes(2)
     for b in KERNELS:
         here = [row for row in rows if row.get("B") == b and "deviation" in row]
         left.plot([np.sqrt(np.log(2 * b) / r["N"]) for r in here], [r["deviation"] for r in here], "o-", ms=3, label=f"B = {b}")
-    left.set(xscale="log", yscale="log", xlabel="sqrt(ln(2B) / N)", ylabel="largest deviation over the grid")
+    log_axis(left.xaxis, (0.03, 0.1, 0.3))
+    log_axis(left.yaxis, (0.03, 0.1, 0.3))
+    left.set(xlabel="sqrt(ln(2B) / N)", ylabel="largest deviation over the grid")
     left.legend(fontsize=7)
     power_lines(right, [row for row in rows if row.get("part") == "dilation"], "i")
     right.set(xscale="log", xlabel="dilation i")
