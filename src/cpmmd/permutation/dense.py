@@ -14,8 +14,9 @@ from cpmmd.mmd import Floating
 from cpmmd.samples import Array, Labels, draw_labels
 
 CHUNK_BYTES = 64 * 2**20  # of label columns held at once
-PANELS = 8  # at most, of the triangular product
+PANELS = 4  # at most, of the triangular product
 PANEL_ROWS = 48  # at least
+BLOCK_ROWS = 512  # relabelings multiplied at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +136,18 @@ def all_labels(size: int, m: int) -> Iterator[Labels]:
 
 
 def quadratic_forms(centred: Floating, W: Floating) -> Array:
-    """Give w' A w for each row w of ``W``, using only the lower triangle of the symmetric matrix."""
+    """Give w' A w for each row w of ``W``, using only the lower triangle of the symmetric matrix.
+
+    Each panel of columns from the diagonal down is one product, what lies below the diagonal block counted twice; ``W`` is taken
+    some rows at a time, so that what was multiplied is summed while it is still in the cache.
+    """
     size = len(centred)
     total = np.zeros(len(W))
     edges = np.linspace(0, size, min(PANELS, max(1, size // PANEL_ROWS)) + 1).astype(int)
     for start, stop in pairwise(edges):
-        panel = W[:, start:stop]
-        product = panel @ centred[start:stop, start:stop]
-        if stop < size:
-            product += 2 * (W[:, stop:] @ centred[stop:, start:stop])
-        total += np.einsum("bi,bi->b", panel, product)
+        panel = centred[start:, start:stop].copy()
+        panel[stop - start :] *= 2
+        for first in range(0, len(W), BLOCK_ROWS):
+            rows = W[first : first + BLOCK_ROWS]
+            total[first : first + BLOCK_ROWS] += np.einsum("bi,bi->b", rows[:, start:stop], rows[:, start:] @ panel)
     return total
