@@ -11,12 +11,13 @@ from experiments.base import PAPER, Experiment, Rows, read_csv
 
 ERRORS = 2.0  # standard errors that still count as the same
 RATES = ("reject", "collapsed")
-FEWEST = 20  # repetitions that a rate is judged from
+FEWEST = 20  # repetitions that a rate is judged from by its standard error
+FEWEST_EXACT = 10  # by Fisher's exact test, at the same 5%
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One number of the paper and ours."""
+    """One number of the paper and ours; ``printed`` is whether the paper prints it."""
 
     cell: str
     quantity: str
@@ -24,6 +25,7 @@ class Comparison:
     ours: str
     verdict: str
     note: str
+    printed: bool = True
 
 
 def compare(experiment: Experiment, results: Path) -> list[Comparison]:
@@ -36,22 +38,22 @@ def _compare_one(claim: dict[str, Any], rows: Rows) -> Comparison:
     quantity, relation, value = claim["quantity"], claim["relation"], float(claim["value"])
     cell = dict(part.split("=", 1) for part in claim["cell"].split(";"))
     found = next((row for row in rows if all(_same(row.get(k), v) for k, v in cell.items()) and row.get(quantity)), None)
-    shown = cell.get("quantity", claim["cell"].replace(";", ", "))
-    if "quantity" in cell:
-        shown = ", ".join(v for v in cell.values())
+    shown = ", ".join(cell.values()) if "quantity" in cell else claim["cell"].replace(";", ", ")
     paper = ("" if relation in ("=", "~", "level") else f"{relation} ") + f"{value:g}"
     what = "" if quantity == "value" else quantity
+    printed = claim["source"] != "ours"
     if found is None:
-        return Comparison(shown, what, paper, "", "not run", claim["note"])
+        return Comparison(shown, what, paper, "", "not run", claim["note"], printed)
     ours = float(found[quantity])
     count = int(float(found.get("repetitions") or found.get("seeds") or 0))
     if quantity in RATES:
         verdict, error = _judge_rate(relation, value, claim["repetitions"], ours, count)
         text = f"{ours:.2f} ± {error:.2f} ({count})"
     else:
-        verdict = _judge_number(relation, value, float(claim["tolerance"] or 0.25), ours)
-        text = f"{ours:.3g}"
-    return Comparison(shown, what, paper, text, verdict, claim["note"])
+        error = float(found.get(f"{quantity}_error") or 0) if quantity == "value" else 0.0
+        verdict = _judge_number(relation, value, float(claim["tolerance"] or 0.25), ours, error)
+        text = f"{ours:.3g}" + (f" ± {error:.2g}" if error else "")
+    return Comparison(shown, what, paper, text, verdict, claim["note"], printed)
 
 
 def _same(found: str | None, wanted: str) -> bool:
@@ -66,8 +68,10 @@ def _same(found: str | None, wanted: str) -> bool:
 def _judge_rate(relation: str, value: float, repetitions: str, ours: float, count: int) -> tuple[str, float]:
     """Two proportions, pooled: the same where they differ by at most two standard errors."""
     error = math.sqrt(max(ours * (1 - ours), 0) / count) if count else math.nan
-    if count < FEWEST:
+    if count < FEWEST_EXACT:
         return "too few to say", error
+    if count < FEWEST:
+        return _judge_counts(value, int(repetitions or 0), ours, count), error
     if relation == "level":
         spread = math.sqrt(value * (1 - value) / count)
         return ("within error" if abs(ours - value) <= ERRORS * spread else "worse" if ours > value else "below the level"), error
@@ -82,8 +86,23 @@ def _judge_rate(relation: str, value: float, repetitions: str, ours: float, coun
     return ("within error" if kept[relation] else "better" if ours > value else "worse"), error
 
 
-def _judge_number(relation: str, value: float, tolerance: float, ours: float) -> str:
-    """Numbers that are no rates: within a relative tolerance, which stands beside the paper's number."""
+def _judge_counts(value: float, theirs: int, ours: float, count: int) -> str:
+    """Two counts, by Fisher's exact test."""
+    from scipy.stats import fisher_exact
+
+    if not theirs:
+        return "too few to say"
+    hits = [round(value * theirs), round(ours * count)]
+    p = fisher_exact([[hits[0], theirs - hits[0]], [hits[1], count - hits[1]]]).pvalue
+    return "within error" if p > 0.05 else "higher" if ours > value else "lower"
+
+
+def _judge_number(relation: str, value: float, tolerance: float, ours: float, error: float = 0.0) -> str:
+    """Numbers that are no rates: within two standard errors where there is one, or within a relative tolerance."""
+    if error and abs(ours - value) <= ERRORS * error:
+        return "within error"
     slack = tolerance * abs(value)
     kept = {"~": abs(ours - value) <= slack, "<=": ours <= value + slack, ">=": ours >= value - slack}
-    return "within error" if kept[relation] else "higher" if ours > value else "lower"
+    if kept[relation]:
+        return f"within {tolerance:.0%}" if relation == "~" else "as said"
+    return "higher" if ours > value else "lower"

@@ -15,7 +15,8 @@ from experiments.common import METHOD_NAMES
 
 COLOURS = {
     "cp": "#c44e52",
-    "cp-anchor": "#c44e52",
+    "cp-reused": "#c44e52",
+    "cp-anchor": "#e39a9c",
     "liu": "#4c72b0",
     "plain": "#8c8c8c",
     "median": "#4dafaf",

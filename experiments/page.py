@@ -12,7 +12,20 @@ from experiments.registry import MODULES, find
 
 TEMPLATE = HERE / "reproduction.template.md"
 PAGE = HERE.parent / "docs" / "reproduction.md"
-MEASURED = ("method", "repetitions", "reject", "pvalue", "c1")  # columns of a summary that tell no cell
+MEASURED = ("method", "repetitions", "reject", "pvalue", "c1", "part", "deviation", "loss", "bound", "quantity", "value")
+DEEP_CELLS = ("2, n=200", "20, n=200", "50, n=100", "100, n=100", "20, n=50")
+HEADLINES = {  # the cells that the paper's story rests on
+    "linear": ("shift=0.3, method=cp", "shift=0.3, method=median"),
+    "polynomial": ("df=20, method=cp", "df=20, method=mmdagg B=10", "df=20, method=cp-full"),
+    "deep": tuple(
+        f"d={d}, n={n}, shift=0.5, method=cp-reused" for d, n in ((2, 200), (20, 200), (50, 100), (100, 100), (20, 50))
+    ),
+    "richness": ("width=1000, method=cp-reused", "width=1000, method=liu", "width=1000, method=plain"),
+    "higgs": ("n=500, method=cp-poly3", "n=500, method=cp-deep"),
+    "collapse": ("largest J_CP of a collapsed run",),
+    "c1-ablation": ("2/fan_in, slope over 1e-3 to 1e-1", "3/fan_in, slope over 1e-3 to 1e-1"),
+    "cost": ("MMDAgg over cp-poly3 (deployed) at B = 10", "MMDAgg over cp-poly3 (whole) at B = 10"),
+}
 REFERENCE = "../experiments/results"  # from the page to the figures
 
 
@@ -33,11 +46,12 @@ def compare(name: str | None, *, results: Path, write_docs: bool) -> int:
 
 
 def page(results: Path) -> str:
-    """Give the page: the template with its three generated parts."""
+    """Give the page: the template with its generated parts."""
     experiments = [find(name) for name in MODULES]
     parts = {
         "status": _status(experiments, results),
         "verdicts": _verdicts(experiments, results),
+        "headlines": _headlines(results),
         "comparison": "\n".join(_section(experiment, results) for experiment in experiments),
     }
     text = TEMPLATE.read_text()
@@ -67,8 +81,19 @@ def _done(experiment: Experiment, results: Path) -> int:
 
 
 def _verdicts(experiments: list[Experiment], results: Path) -> str:
-    counts = Counter(one.verdict for e in experiments for one in compare_one(e, results))
+    found = (one for experiment in experiments for one in compare_one(experiment, results) if one.printed)
+    counts = Counter("within a tolerance" if one.verdict.endswith("%") else one.verdict for one in found)
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+
+
+def _headlines(results: Path) -> str:
+    lines = ["| id | cell | paper | ours (repetitions) | verdict |", "| --- | --- | --- | --- | --- |"]
+    for name, cells in HEADLINES.items():
+        found = {one.cell: one for one in compare_one(find(name), results)}
+        lines += [
+            f"| {name} | {one.cell} | {_paper(one)} | {one.ours} | {one.verdict} |" for one in map(found.__getitem__, cells)
+        ]
+    return "\n".join(lines)
 
 
 def _section(experiment: Experiment, results: Path) -> str:
@@ -81,18 +106,22 @@ def _section(experiment: Experiment, results: Path) -> str:
     if (results / experiment.id / "figure.svg").exists():
         lines += ["", f"![{experiment.title}]({REFERENCE}/{experiment.id}/figure.svg)"]
     comparisons = compare_one(experiment, results)
-    lines += ["", _table(comparisons) if comparisons else _powers(read_csv(results / experiment.id / "summary.csv"))]
+    if comparisons:
+        lines += ["", _table(comparisons)]
+    rows = [row for row in read_csv(results / experiment.id / "summary.csv") if row.get("method") and row.get("reject")]
+    if rows:
+        lines += ["", "All rejection rates:", "", _powers(rows)]
     return "\n".join([*lines, ""])
 
 
 def _powers(rows: Rows) -> str:
-    """Give what the paper has no number for: rejection rates, a column a method, and C1-hat where there is one."""
-    columns = [*dict.fromkeys(row["method"] for row in rows), *(["C1-hat"] if rows and "c1" in rows[0] else [])]
-    keys = [name for name in (rows[0] if rows else ()) if name not in MEASURED and not name.endswith("_error")]
+    """Give the rejection rates, a column a method, and C1-hat where there is one."""
+    columns = [*dict.fromkeys(row["method"] for row in rows), *(["C1-hat"] if "c1" in rows[0] else [])]
+    keys = [name for name in rows[0] if name not in MEASURED and not name.endswith("_error") and any(row[name] for row in rows)]
     cells: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
         cell = cells.setdefault(tuple(row[key] for key in keys), {})
-        cell[row["method"]] = f"{float(row['reject'] or 'nan'):.2f}"
+        cell[row["method"]] = f"{float(row['reject']):.2f}"
         if row.get("c1"):
             cell["C1-hat"] = f"{float(row['c1']):.2g}"
     lines = ["| " + " | ".join([*keys, *columns]) + " |", "|" + " --- |" * (len(keys) + len(columns))]
@@ -102,5 +131,10 @@ def _powers(rows: Rows) -> str:
 
 def _table(comparisons: list[Comparison]) -> str:
     lines = ["| cell | number | paper | ours (repetitions) | verdict | note |", "| --- | --- | --- | --- | --- | --- |"]
-    lines += [f"| {c.cell} | {c.quantity} | {c.paper} | {c.ours} | {c.verdict} | {c.note} |" for c in comparisons]
+    lines += [f"| {c.cell} | {c.quantity} | {_paper(c)} | {c.ours} | {c.verdict} | {c.note} |" for c in comparisons]
     return "\n".join(lines)
+
+
+def _paper(one: Comparison) -> str:
+    """The paper's number, or in brackets one that it does not print."""
+    return one.paper if one.printed else f"({one.paper})"

@@ -8,7 +8,7 @@ import numpy as np
 
 from cpmmd import ComplexityPenalized, SplitTest, StudyTable
 from experiments.base import Experiment, Rows
-from experiments.common import NEAR, decision, grid, mean_shift, network, test
+from experiments.common import FAR_GAIN, INIT, PERMUTATIONS, decision, grid, mean_shift, network, test
 
 D, N, SHIFT = 100, 100, 0.5
 STARTS = ("2/fan_in", "3/fan_in")  # variance of the starting weights
@@ -81,7 +81,7 @@ EXPERIMENT = Experiment(
     cells=grid(start=STARTS, c1=CONSTANTS),
     repetitions=REPETITIONS,
     data_keys=(),
-    settings=NEAR,
+    settings={"init": INIT, "gains": [1.0, FAR_GAIN], "permutations": PERMUTATIONS, "d": D, "n": N, "shift": SHIFT},
     summarise=summarise,
     draw=draw,
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd import StudyTable
-from experiments.artefacts.c1_width import SEEDS, calibrated, draw_spread, spread
+from experiments.artefacts.c1_width import SEEDS, D, N, calibrated, draw_spread, spread
 from experiments.base import Experiment, Rows
 from experiments.common import NEAR, grid
 
@@ -42,7 +42,7 @@ EXPERIMENT = Experiment(
     cells=grid(shift=SHIFTS),
     repetitions=SEEDS,
     data_keys=(),
-    settings=NEAR,
+    settings={**NEAR, "d": D, "n": N, "width": WIDTH},
     summarise=summarise,
     draw=draw,
 )

@@ -40,7 +40,8 @@ def spread(table: StudyTable, key: str) -> Rows:
         mean, std = float(c1.mean()), float(c1.std())
         row = {key: cell[key], "seeds": len(c1), "c1": mean, "c1_error": std / np.sqrt(len(c1)), "std": std}
         row |= {
-            "c1_root": mean / np.sqrt(TRAINED),
+            **{f"{name}_root": value / np.sqrt(TRAINED) for name, value in (("c1", mean), ("std", std))},
+            **{f"{name}_root": value / np.sqrt(TRAINED) for name, value in (("min", float(c1.min())), ("max", float(c1.max())))},
             "min": float(c1.min()),
             "max": float(c1.max()),
             "cv": 100 * std / mean if mean > 0 else float("nan"),
@@ -87,7 +88,7 @@ EXPERIMENT = Experiment(
     cells=grid(width=WIDTHS),
     repetitions=SEEDS,
     data_keys=(),
-    settings=NEAR,
+    settings={**NEAR, "d": D, "n": N, "shift": SHIFT},
     summarise=summarise,
     draw=draw,
 )

@@ -75,7 +75,7 @@ EXPERIMENT = Experiment(
     cells=grid(against=sides(), method=METHODS),
     repetitions=REPETITIONS,
     data_keys=("against",),
-    settings={**NEAR, "n": N, "components": COMPONENTS, "contrast": CONTRAST},
+    settings={**NEAR, "n": N, "components": COMPONENTS, "contrast": CONTRAST, "fitted": FITTED},
     draw=draw,
     needs=("cifar10",),
     note="CIFAR-10.1 could not be obtained: the stand-in sets CIFAR-10 against other CIFAR-10 images at 0.8 contrast and says "

@@ -40,5 +40,6 @@ EXPERIMENT = Experiment(
     data_keys=("d", "n", "shift"),
     settings=FAR,
     draw=draw,
-    note="One C1-hat for all cells, the anchor's; for C1-hat calibrated on every training half see deep-start.",
+    note="cp-reused has one C1 for all cells, our C1-hat of width 200 (c1-width); cp-anchor the C1-hat that the paper prints for "
+    "it; for C1-hat calibrated on every training half see deep-start.",
 )

@@ -14,7 +14,7 @@ from experiments.common import FAR_GAIN, PERMUTATIONS, criterion, decision, grid
 SHIFT = 0.5
 STARTS = {"torch": {"init": "torch"}, "2/fan_in": {"init": "kaiming"}, "3/fan_in": {"init": "kaiming", "gain": FAR_GAIN}}
 METHODS = ("cp", "liu", "plain")
-REPETITIONS = 50
+REPETITIONS = 25
 
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
@@ -39,6 +39,6 @@ EXPERIMENT = Experiment(
     cells=[{"d": d, "n": n, **rest} for d, n in CELLS for rest in grid(start=STARTS, method=METHODS)],
     repetitions=REPETITIONS,
     data_keys=("d", "n"),
-    settings={"permutations": PERMUTATIONS},
+    settings={"permutations": PERMUTATIONS, "starts": STARTS, "shift": SHIFT},
     draw=draw,
 )

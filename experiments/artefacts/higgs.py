@@ -10,6 +10,7 @@ from benchmarks.data import higgs
 from cpmmd import Bandwidth, MedianTest, Polynomial, SplitTest, StudyTable
 from experiments.base import Experiment, Rows
 from experiments.common import NEAR, criterion, decision, grid, permutations_of, real_data_methods, test
+from experiments.data.sources import CONTENT
 
 SIZES = (200, 500)
 SCALE = "standard"  # columns standardised by the rows that may be looked at; the paper does not say
@@ -46,7 +47,7 @@ EXPERIMENT = Experiment(
     cells=grid(n=SIZES, method=METHODS),
     repetitions=REPETITIONS,
     data_keys=("n",),
-    settings={**NEAR, "scale": SCALE},
+    settings={**NEAR, "scale": SCALE, "data": CONTENT["higgs"][1]},
     draw=draw,
     needs=("higgs",),
     note="median is on all rows (the heuristic chooses nothing by labels, so no split is needed); median-split is on one half.",

@@ -1,4 +1,4 @@
-"""Fig. class richness: power against the network's width, the anchor's C1-hat (width 200) reused at every width."""
+"""Fig. class richness: power against the network's width, the C1-hat of width 200 reused at every width."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ EXPERIMENT = Experiment(
     cells=grid(width=WIDTHS, method=PAPER_CRITERIA),
     repetitions=REPETITIONS,
     data_keys=(),
-    settings=FAR,
+    settings={**FAR, "d": D, "n": N, "shift": SHIFT},
     draw=draw,
+    note="cp-reused has our C1-hat of width 200 (c1-width), cp-anchor the C1-hat that the paper prints for it.",
 )

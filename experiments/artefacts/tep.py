@@ -11,6 +11,7 @@ from cpmmd import StudyTable
 from experiments.base import Experiment, Rows
 from experiments.common import NEAR, Pair, decision, grid, permutations_of, real_data_methods, test
 from experiments.data import draw_rows, load
+from experiments.data.sources import CONTENT
 
 N = 200
 FAULTS = ("3", "9", "15")
@@ -76,7 +77,7 @@ EXPERIMENT = Experiment(
     cells=grid(source=["process"], fault=PROCESS, method=METHODS) + grid(source=["simulation"], fault=FAULTS, method=METHODS),
     repetitions=REPETITIONS,
     data_keys=("source", "fault"),
-    settings={**NEAR, "n": N},
+    settings={**NEAR, "n": N, "data": CONTENT["tep"][1]},
     draw=draw,
     needs=("tep",),
     note="The authors used a Gaussian-shift simulation of their own that they do not describe; ours is built from the real means "

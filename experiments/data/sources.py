@@ -28,8 +28,10 @@ CIFAR10_1_BLOBS = {  # git's id of the file: sha1 of "blob <size>\0" and its byt
 }
 TEP_URL = "https://raw.githubusercontent.com/camaramm/tennessee-eastman-profBraatz/master/{file}"
 TEP_FAULTS = range(1, 22)
-# sha256 of the arrays' bytes, whichever file they came in.
+# sha256 of the arrays' bytes, whichever file they came in. That of Higgs is of the file in the data folder, 25,000 rows of two
+# published excerpts; a download is checked as a whole and gives UCI's first 25,000 rows instead, which are others.
 CONTENT = {
+    "higgs": (("X", "y"), "0e0f43771171c474182e016cccdde136a0a2c74dcae0a42e9464ef13710992bb"),
     "cifar10": (("images",), "f9b1e2130bab680db56eb06d886f7f1ad0f1183907ceff4659d1735c890f5b04"),
     "tep": (
         ("normal_train", "normal_test", *[f"fault{i:02d}_{part}" for i in TEP_FAULTS for part in ("train", "test")]),
@@ -51,7 +53,7 @@ def fetch(name: str) -> Path:
 
 def check(name: str, arrays: dict[str, np.ndarray], path: Path) -> None:
     """Refuse arrays that are not the published ones, where their content is known."""
-    if name not in CONTENT:
+    if name not in CONTENT or (name == "higgs" and path in kept(name)):
         return
     keys, wanted = CONTENT[name]
     digest = hashlib.sha256()
