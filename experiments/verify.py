@@ -15,8 +15,8 @@ ROUNDING = 1e-6  # relative; trained networks differ more between kinds of proce
 
 
 def verify(name: str | None, *, fresh: Path, kept: Path) -> int:
-    """Print, for one id or all, how many repetitions of ``fresh`` are those of ``kept``; give 1 where one is not."""
-    bad = 0
+    """Print, for one id or all, how many repetitions of ``fresh`` are those of ``kept``; give 1 where one is not, or none is."""
+    bad = compared = 0
     for one in [name] if name is not None else MODULES:
         experiment = find(one)
         pairs = _pairs(experiment, fresh, kept)
@@ -25,10 +25,11 @@ def verify(name: str | None, *, fresh: Path, kept: Path) -> int:
             continue
         other = [new for new, old in pairs if not _same(new.values, old.values)]
         bad += len(other)
+        compared += len(pairs)
         print(f"{one}: {len(pairs) - len(other)} of {len(pairs)} repetitions are the same")
         for each in other[:3]:
             print(f"  differs: {each.cell}, repetition {each.repetition}")
-    return 1 if bad else 0
+    return 1 if bad or not compared else 0
 
 
 def _pairs(experiment: Experiment, fresh: Path, kept: Path) -> list[tuple[Repetition, Repetition]]:

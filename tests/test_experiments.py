@@ -21,7 +21,7 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 from cpmmd.errors import InputError
-from experiments import compare, data
+from experiments import common, compare, data
 from experiments.__main__ import main
 from experiments.base import PAPER, RESULTS, read_csv
 from experiments.data import sources
@@ -74,6 +74,31 @@ def test_rates_are_judged_by_two_standard_errors(relation, value, ours, verdict)
 
 def test_a_handful_of_repetitions_is_not_judged():
     assert compare._judge_rate("=", 0.5, "100", 1.0, 3)[0] == "too few to say"
+
+
+@pytest.mark.parametrize(("ours", "verdict"), [(0.1, "lower"), (0.5, "within error"), (0.9, "within error")])
+def test_small_counts_are_judged_exactly(ours, verdict):
+    # Fisher's exact p against 8 of 10: 1 of 10 .0055, 5 of 10 .35, 9 of 10 1.
+    assert compare._judge_rate("=", 0.8, "10", ours, 10)[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("relation", "ours", "error", "verdict"),
+    [("~", 11.0, 0.0, "within 25%"), ("~", 14.0, 2.5, "within error"), ("~", 14.0, 0.0, "higher"), ("<=", 9.0, 0.0, "as said")],
+)
+def test_numbers_are_judged_by_a_tolerance_that_is_named(relation, ours, error, verdict):
+    assert compare._judge_number(relation, 10.0, 0.25, ours, error) == verdict
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_number_of_the_paper_was_looked_for_in_the_results(name):
+    missing = [one.cell for one in compare.compare(find(name), RESULTS) if one.verdict == "not run"]
+    assert all("CIFAR-10.1" in cell for cell in missing), missing
+
+
+def test_the_reused_constant_is_the_calibrated_one():
+    row = next(row for row in read_csv(RESULTS / "c1-width" / "summary.csv") if row["width"] == "200")
+    assert float(row["c1"]) == pytest.approx(common.REUSED_C1, abs=1e-4)
 
 
 def imports_of_the_package():
@@ -183,7 +208,7 @@ def test_an_interrupted_all_goes_on_and_ends_in_the_same_tables(tmp_path):
     assert start(tmp_path / "killed", 1).wait() == 0
     assert start(tmp_path / "whole", 2).wait() == 0
     for name in ("linear", "rates"):
-        for file in ("summary.csv", "figure.svg"):
+        for file in ("repetitions.csv", "summary.csv", "figure.svg"):
             assert (tmp_path / "killed" / name / file).read_bytes() == (tmp_path / "whole" / name / file).read_bytes()
 
 
@@ -200,6 +225,7 @@ def test_raw_repetitions_are_a_csv_of_one_row_each(one_small_run):
 
 
 def test_a_run_gives_the_committed_repetitions_again(one_small_run, capsys):
+    assert verify("linear", fresh=one_small_run, kept=RESULTS) == 1  # nothing was run
     assert verify("rates", fresh=one_small_run, kept=RESULTS) == 0
     assert f"{len(find('rates').cells)} of {len(find('rates').cells)} repetitions are the same" in capsys.readouterr().out
 
