@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.data import higgs
+from experiments.data.pairs import higgs
 
 ROWS = 1000
 ROUNDS = 7

@@ -12,11 +12,12 @@ from joblib import Parallel, delayed
 from sklearn.datasets import load_digits
 from torch import nn
 
-from benchmarks import data, repetitions
+from benchmarks import repetitions
 from benchmarks.deep_power import CRITERIA, make, mean_shift
 from cpmmd import Ascent, ComplexityPenalized, Deep, Plain, Ratio, SplitTest, two_sample_test
 from cpmmd.samples import TwoSample
 from cpmmd.selection.ascent import AscentSelector
+from experiments.data import pairs
 
 WIDTHS = (50, 100, 200, 500, 1000)
 
@@ -31,7 +32,7 @@ def widths(count: int) -> None:
 
 def higgs(count: int) -> None:
     """Background against signal, 500 events each, standardised by training statistics."""
-    panels = {"higgs n=500": partial(data.higgs, n=500)}
+    panels = {"higgs n=500": partial(pairs.higgs, n=500)}
     methods = {name: partial(make, "torch", criterion) for name, criterion in CRITERIA.items()}
     done = repetitions.run("deep_higgs.jsonl", panels, methods, count, n_permutations=200, scale="standard")
     print(repetitions.table(done, panels, methods))

@@ -7,7 +7,7 @@ import argparse
 import numpy as np
 
 from benchmarks import repetitions
-from benchmarks.panels import PANELS
+from experiments.panels import PANELS
 
 METHODS = ("cp-full", "mmdagg", "mmdfuse", "median", "cp-linear", "cp-polynomial")
 

@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     compared = commands.add_parser("compare", help="ours beside the paper's, cell by cell")
     compared.add_argument("id", nargs="?")
     compared.add_argument("--results", type=Path)
-    compared.add_argument("--write-docs", action="store_true", help="write docs/reproduction.md from the results")
+    compared.add_argument("--write-docs", action="store_true", help="write summaries, figures and docs/reproduction.md")
     verified = commands.add_parser("verify", help="whether repetitions run again are the committed ones")
     verified.add_argument("id", nargs="?")
     verified.add_argument("--results", type=Path, help="folder of the new run (default: that of --quick)")

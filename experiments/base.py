@@ -35,8 +35,8 @@ class Experiment:
         Turns the table into the rows of ``summary.csv``; by default the table's own.
     draw
         Turns (table, summary rows) into a matplotlib figure in the paper's form.
-    jobs
-        Largest number of processes: 1 where times are measured.
+    timed
+        Whether it measures times: it has one process, and no run gives them again.
     needs
         Names of the data sets it draws from.
     note
@@ -53,14 +53,9 @@ class Experiment:
     settings: Mapping[str, Any] = field(default_factory=dict)
     summarise: Callable[[StudyTable], Rows] = lambda table: table.rows
     draw: Callable[[StudyTable, Rows], Any] | None = None
-    jobs: int | None = None
+    timed: bool = False
     needs: tuple[str, ...] = ()
     note: str = ""
-
-    @property
-    def timed(self) -> bool:
-        """Whether it measures times, which no run gives again."""
-        return self.jobs == 1
 
     def study(self, repetitions: int | None = None) -> Study:
         """Give the study, with the paper's repetitions unless told."""
@@ -71,10 +66,9 @@ class Experiment:
         self, results: Path, *, repetitions: int | None, jobs: int, progress: Progress | None, resume: bool = True
     ) -> StudyTable:
         """Run what is missing, or everything anew, and write the tables and the figure."""
-        processes = jobs if self.jobs is None else min(jobs, self.jobs)
         if not resume:
             set_aside(self.journal(results))
-        table = self.study(repetitions).run(self.journal(results), n_jobs=processes, progress=progress)
+        table = self.study(repetitions).run(self.journal(results), n_jobs=1 if self.timed else jobs, progress=progress)
         self.publish(table, results)
         return table
 
@@ -96,6 +90,16 @@ class Experiment:
         """Give what is finished, or None."""
         path = self.journal(results)
         return self.study(MANY).read(path) if path.exists() else None
+
+
+def printed(name: str, quantity: str, axis: str, **cell: str) -> dict[float, float]:
+    """Give the numbers that the paper prints for a quantity, by one parameter of the cells that agree with ``cell``."""
+    found = {}
+    for claim in read_csv(PAPER / f"{name}.csv"):
+        here = dict(part.split("=", 1) for part in claim["cell"].split(";"))
+        if claim["quantity"] == quantity and claim["source"] != "ours" and axis in here and here.items() >= cell.items():
+            found[float(here[axis])] = float(claim["value"])
+    return found
 
 
 def set_aside(path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import panels
 from cpmmd import (
     ComplexityPenalized,
     CpmmdWarning,
@@ -24,6 +23,7 @@ from cpmmd import (
     TestResult,
     two_sample_test,
 )
+from experiments import panels
 
 Criterion = ComplexityPenalized | Ratio | Plain
 ALPHA = 0.05

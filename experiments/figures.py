@@ -75,10 +75,10 @@ def power_lines(ax: Any, rows: Sequence[Mapping[str, Any]], x: str, *, by: str =
     ax.legend(fontsize=7)
 
 
-def crosses(ax: Any, points: Sequence[tuple[float, float]], name: str = "") -> None:
-    """Mark the paper's numbers."""
-    if points:
-        ax.plot(*zip(*points, strict=True), "x", ms=8, mew=1.6, color=COLOURS.get(name, "black"), label=f"{label(name)}, paper")
+def crosses(ax: Any, rates: Mapping[float, float], name: str) -> None:
+    """Mark the rates that the paper prints for a method."""
+    if rates:
+        ax.plot(rates.keys(), rates.values(), "x", ms=8, mew=1.6, color=COLOURS.get(name), label=f"{label(name)}, paper")
         ax.legend(fontsize=7)
 
 

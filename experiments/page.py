@@ -30,11 +30,11 @@ REFERENCE = "../experiments/results"  # from the page to the figures
 
 
 def compare(name: str | None, *, results: Path, write_docs: bool) -> int:
-    """Print one id's comparison or all; write the page where asked."""
+    """Print one id's comparison or all; where asked, write tables, figures and the page from the repetitions."""
     names = list(MODULES) if name is None else [name]
     for one in names:
         experiment = find(one)
-        table = experiment.read(results)
+        table = experiment.read(results) if write_docs else None
         if table is not None:
             experiment.publish(table, results)
         print(f"\n{one}: {experiment.title}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd import ComplexityPenalized, SplitTest, StudyTable
-from experiments.base import Experiment, Rows
+from experiments.base import Experiment, Rows, printed
 from experiments.common import FAR_GAIN, INIT, PERMUTATIONS, decision, grid, mean_shift, network, test
 
 D, N, SHIFT = 100, 100, 0.5
@@ -65,7 +65,8 @@ def _draw_one(ax: Any, cells: Rows, rows: Rows, start: str) -> None:
         centre = np.exp(np.mean([np.log([r["c1"], r["product"]]) for r in inside], axis=0))
         line = centre[1] * (np.array(PRODUCTIVE) / centre[0]) ** slope
         ax.plot(PRODUCTIVE, line, ":", color=COLOURS["liu"], label=f"slope {slope:.2f} (paper about -0.5)")
-    ax.plot([1e-5, 10], [28.9, 0.32], "x", color="black", label="paper's two values")
+    paper = printed("c1-ablation", "product", "c1", start=start)
+    ax.plot(paper.keys(), paper.values(), "x", color="black", label="paper's two values")
     ax.set(xscale="log", yscale="log", xlabel="C1", ylabel="spectral product at the last step")
     ax.legend(fontsize=7, loc="lower left")
     right = ax.twinx()

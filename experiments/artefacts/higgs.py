@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.data import higgs
 from cpmmd import Bandwidth, MedianTest, Polynomial, SplitTest, StudyTable
 from experiments.base import Experiment, Rows
 from experiments.common import NEAR, criterion, decision, grid, permutations_of, real_data_methods, test
+from experiments.data.pairs import higgs
 from experiments.data.sources import CONTENT
 
 SIZES = (200, 500)

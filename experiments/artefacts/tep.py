@@ -11,6 +11,7 @@ from cpmmd import StudyTable
 from experiments.base import Experiment, Rows
 from experiments.common import NEAR, Pair, decision, grid, permutations_of, real_data_methods, test
 from experiments.data import draw_rows, load
+from experiments.data.pairs import faulty_rows, tep, tep_scaled
 from experiments.data.sources import CONTENT
 
 N = 200
@@ -24,16 +25,13 @@ METHODS = real_data_methods()
 
 def process(rng: np.random.Generator, fault: str) -> Pair:
     """Rows of the real data, columns standardised by the normal run."""
+    if fault not in ("none", "other run"):
+        return tep(rng, N, int(fault))
     data = load("tep")
-    normal = data["normal_test"]
     if fault == "none":
-        rows = draw_rows(rng, normal, 2 * N)
-        x, y = rows[:N], rows[N:]
-    else:
-        other = data["normal_train"] if fault == "other run" else data[f"fault{int(fault):02d}_test"][160:]
-        x, y = draw_rows(rng, normal, N), draw_rows(rng, other, N)
-    centre, spread = normal.mean(axis=0), normal.std(axis=0)
-    return (x - centre) / spread, (y - centre) / spread
+        rows = tep_scaled(draw_rows(rng, data["normal_test"], 2 * N))
+        return rows[:N], rows[N:]
+    return tep_scaled(draw_rows(rng, data["normal_test"], N)), tep_scaled(draw_rows(rng, data["normal_train"], N))
 
 
 def simulation(rng: np.random.Generator, fault: str) -> Pair:
@@ -44,8 +42,7 @@ def simulation(rng: np.random.Generator, fault: str) -> Pair:
 
 @cache
 def _gaussian(fault: str) -> tuple[np.ndarray, np.ndarray]:
-    data = load("tep")
-    normal, faulty = data["normal_test"].astype(float), data[f"fault{int(fault):02d}_test"][160:].astype(float)
+    normal, faulty = load("tep")["normal_test"].astype(float), faulty_rows(int(fault)).astype(float)
     centre, spread = normal.mean(axis=0), normal.std(axis=0)
     values, vectors = np.linalg.eigh(np.corrcoef(normal.T))
     return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T, (faulty.mean(axis=0) - centre) / spread

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks import data
+from experiments.data import pairs
 
 Pair = tuple[np.ndarray, np.ndarray]
 JET_PHI = [7, 11, 15, 19]
@@ -74,9 +74,9 @@ PANELS = {
     "mixture .10 n=200": partial(mixture, n=200, shift=0.10),
     "kurtosis df=20 n=500": partial(kurtosis, n=500, df=20),
     "kurtosis df=12 n=500": partial(kurtosis, n=500, df=12),
-    "higgs n=100": partial(data.higgs, n=100),
-    "higgs n=200": partial(data.higgs, n=200),
-    "higgs jet phi n=1000": partial(data.higgs, n=1000, columns=JET_PHI),
+    "higgs n=100": partial(pairs.higgs, n=100),
+    "higgs n=200": partial(pairs.higgs, n=200),
+    "higgs jet phi n=1000": partial(pairs.higgs, n=1000, columns=JET_PHI),
     "mean d=2 n=100": partial(mean_shift, n=100, d=2, shift=0.25),
     "mean d=20 n=75": partial(mean_shift, n=75, d=20, shift=0.13),
     "mean d=50 n=50": partial(mean_shift, n=50, d=50, shift=0.13),
@@ -84,16 +84,16 @@ PANELS = {
     "one of 50 n=100": partial(one_coordinate, n=100, d=50, shift=0.9),
     "correlation d=6 n=200": partial(correlation, n=200, d=6, rho=0.45),
     "marginals d=5 n=200": partial(marginals, n=200, d=5),
-    "mnist Q1 n=60": partial(data.mnist_subset, n=60, q=1),
-    "mnist Q2 n=80": partial(data.mnist_subset, n=80, q=2),
-    "mnist Q3 n=100": partial(data.mnist_subset, n=100, q=3),
-    "mnist Q4 n=150": partial(data.mnist_subset, n=150, q=4),
-    "mnist Q5 n=300": partial(data.mnist_subset, n=300, q=5),
-    "tep fault 3 n=200": partial(data.tep, n=200, fault=3),
-    "tep fault 9 n=200": partial(data.tep, n=200, fault=9),
-    "tep fault 15 n=200": partial(data.tep, n=200, fault=15),
+    "mnist Q1 n=60": partial(pairs.mnist_subset, n=60, q=1),
+    "mnist Q2 n=80": partial(pairs.mnist_subset, n=80, q=2),
+    "mnist Q3 n=100": partial(pairs.mnist_subset, n=100, q=3),
+    "mnist Q4 n=150": partial(pairs.mnist_subset, n=150, q=4),
+    "mnist Q5 n=300": partial(pairs.mnist_subset, n=300, q=5),
+    "tep fault 3 n=200": partial(pairs.tep, n=200, fault=3),
+    "tep fault 9 n=200": partial(pairs.tep, n=200, fault=9),
+    "tep fault 15 n=200": partial(pairs.tep, n=200, fault=15),
     "blobs n=200": partial(blobs, n=200),
     "mixture .05 200 v 600": partial(mixture, n=200, shift=0.05, n_y=600),
-    "higgs 100 v 400": partial(data.higgs, n=100, n_y=400),
+    "higgs 100 v 400": partial(pairs.higgs, n=100, n_y=400),
     "scale d=10 60 v 300": partial(scale_change, n=60, d=10, factor=1.13, n_y=300),
 }

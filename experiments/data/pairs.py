@@ -1,4 +1,4 @@
-"""Real data for the panels (:mod:`experiments.data` finds or downloads it)."""
+"""Two samples from the real data sets."""
 
 from __future__ import annotations
 
@@ -26,8 +26,16 @@ def mnist_subset(rng: np.random.Generator, n: int, q: int, n_y: int | None = Non
 
 def tep(rng: np.random.Generator, n: int, fault: int) -> tuple[np.ndarray, np.ndarray]:
     """Normal operation against a fault of the Tennessee Eastman process, columns standardised by normal operation."""
-    data = load("tep")
-    normal = data["normal_test"]
-    faulty = data[f"fault{fault:02d}_test"][160:]
-    centre, spread = normal.mean(axis=0), normal.std(axis=0)
-    return (draw_rows(rng, normal, n) - centre) / spread, (draw_rows(rng, faulty, n) - centre) / spread
+    normal = load("tep")["normal_test"]
+    return tep_scaled(draw_rows(rng, normal, n)), tep_scaled(draw_rows(rng, faulty_rows(fault), n))
+
+
+def faulty_rows(fault: int) -> np.ndarray:
+    """Rows of the process after a fault has begun."""
+    return load("tep")[f"fault{fault:02d}_test"][160:]
+
+
+def tep_scaled(rows: np.ndarray) -> np.ndarray:
+    """Standardise columns by normal operation."""
+    normal = load("tep")["normal_test"]
+    return np.asarray((rows - normal.mean(axis=0)) / normal.std(axis=0))
