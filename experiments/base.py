@@ -110,19 +110,27 @@ def set_aside(path: Path) -> None:
 
 
 def write_csv(path: Path, rows: Rows) -> None:
-    """Write rows that may differ in their columns; a list is written as JSON."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    """Write rows that may differ in their columns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
+        writer = csv.DictWriter(file, _columns(rows), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({k: _text(v) for k, v in row.items()} for row in rows)
+        writer.writerows(as_text(rows))
 
 
-def _text(value: Any) -> Any:
+def as_text(rows: Rows) -> Rows:
+    """Give rows as they stand in a CSV file: every column in every row, numbers with six digits, a list as JSON."""
+    return [{name: _text(row.get(name, "")) for name in _columns(rows)} for row in rows]
+
+
+def _columns(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _text(value: Any) -> str:
     if isinstance(value, list):
         return json.dumps(value)
-    return f"{value:.6g}" if isinstance(value, float) else value
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def read_csv(path: Path) -> Rows:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from experiments.base import PAPER, Experiment, Rows, read_csv
+from experiments.base import PAPER, Rows, read_csv
 
 ERRORS = 2.0  # standard errors that still count as the same
 RATES = ("reject", "collapsed")
@@ -28,10 +27,9 @@ class Comparison:
     printed: bool = True
 
 
-def compare(experiment: Experiment, results: Path) -> list[Comparison]:
-    """Give the comparison of one experiment, from its summary."""
-    rows = read_csv(results / experiment.id / "summary.csv")
-    return [_compare_one(claim, rows) for claim in read_csv(PAPER / f"{experiment.id}.csv")]
+def compare_rows(name: str, rows: Rows) -> list[Comparison]:
+    """Give the comparison of one experiment from the rows of its summary, as text."""
+    return [_compare_one(claim, rows) for claim in read_csv(PAPER / f"{name}.csv")]
 
 
 def _compare_one(claim: dict[str, Any], rows: Rows) -> Comparison:

@@ -3,42 +3,69 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.base import HERE, Experiment, Rows, read_csv
-from experiments.compare import Comparison
-from experiments.compare import compare as compare_one
+from cpmmd import StudyTable
+from experiments.base import HERE, Experiment, Rows, as_text
+from experiments.compare import Comparison, compare_rows
 from experiments.registry import MODULES, find
 
 TEMPLATE = HERE / "reproduction.template.md"
 PAGE = HERE.parent / "docs" / "reproduction.md"
+REFERENCE = "../experiments/results"  # from the page to the figures
+# Columns of a summary that do not tell one cell from another.
 MEASURED = ("method", "repetitions", "reject", "pvalue", "c1", "part", "deviation", "loss", "bound", "quantity", "value")
 DEEP_CELLS = ("2, n=200", "20, n=200", "50, n=100", "100, n=100", "20, n=50")
 HEADLINES = {  # the cells that the paper's story rests on
     "linear": ("shift=0.3, method=cp", "shift=0.3, method=median"),
     "polynomial": ("df=20, method=cp", "df=20, method=mmdagg B=10", "df=20, method=cp-full"),
-    "deep": tuple(
-        f"d={d}, n={n}, shift=0.5, method=cp-reused" for d, n in ((2, 200), (20, 200), (50, 100), (100, 100), (20, 50))
-    ),
+    "deep": tuple(f"d={cell}, shift=0.5, method=cp-reused" for cell in DEEP_CELLS),
     "richness": ("width=1000, method=cp-reused", "width=1000, method=liu", "width=1000, method=plain"),
     "higgs": ("n=500, method=cp-poly3", "n=500, method=cp-deep"),
     "collapse": ("largest J_CP of a collapsed run",),
     "c1-ablation": ("2/fan_in, slope over 1e-3 to 1e-1", "3/fan_in, slope over 1e-3 to 1e-1"),
     "cost": ("MMDAgg over cp-poly3 (deployed) at B = 10", "MMDAgg over cp-poly3 (whole) at B = 10"),
 }
-REFERENCE = "../experiments/results"  # from the page to the figures
+
+
+@dataclass(frozen=True)
+class Found:
+    """What there is of one experiment."""
+
+    experiment: Experiment
+    table: StudyTable | None
+    rows: Rows  # of the summary, as text
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """Ours beside the paper's."""
+        return compare_rows(self.experiment.id, self.rows)
+
+    @property
+    def done(self) -> int:
+        """Repetitions that every cell has."""
+        if self.table is None:
+            return 0
+        counts = Counter(tuple(one.cell.items()) for one in self.table.repetitions)
+        return min(counts[tuple(cell.items())] for cell in self.experiment.cells)
+
+
+def look(name: str, results: Path) -> Found:
+    """Read what is finished of one experiment."""
+    experiment = find(name)
+    table = experiment.read(results)
+    return Found(experiment, table, [] if table is None else as_text(experiment.summarise(table)))
 
 
 def compare(name: str | None, *, results: Path, write_docs: bool) -> int:
     """Print one id's comparison or all; where asked, write tables, figures and the page from the repetitions."""
-    names = list(MODULES) if name is None else [name]
-    for one in names:
-        experiment = find(one)
-        table = experiment.read(results) if write_docs else None
-        if table is not None:
-            experiment.publish(table, results)
-        print(f"\n{one}: {experiment.title}")
-        print(_table(compare_one(experiment, results)))
+    for one in MODULES if name is None else [name]:
+        found = look(one, results)
+        if write_docs and found.table is not None:
+            found.experiment.publish(found.table, results)
+        print(f"\n{one}: {found.experiment.title}")
+        print(_table(found.comparisons))
     if write_docs:
         PAGE.write_text(page(results))
         print(f"\nwrote {PAGE}")
@@ -47,12 +74,12 @@ def compare(name: str | None, *, results: Path, write_docs: bool) -> int:
 
 def page(results: Path) -> str:
     """Give the page: the template with its generated parts."""
-    experiments = [find(name) for name in MODULES]
+    every = [look(name, results) for name in MODULES]
     parts = {
-        "status": _status(experiments, results),
-        "verdicts": _verdicts(experiments, results),
-        "headlines": _headlines(results),
-        "comparison": "\n".join(_section(experiment, results) for experiment in experiments),
+        "status": _status(every),
+        "verdicts": _verdicts(every),
+        "headlines": _headlines(every),
+        "comparison": "\n".join(_section(found, results) for found in every),
     }
     text = TEMPLATE.read_text()
     for name, part in parts.items():
@@ -60,57 +87,49 @@ def page(results: Path) -> str:
     return text
 
 
-def _status(experiments: list[Experiment], results: Path) -> str:
+def _status(every: list[Found]) -> str:
     """How many repetitions of each id there are, and the processor time they took."""
     lines = ["| id | paper | cells | repetitions | of | processor time |", "| --- | --- | --- | --- | --- | --- |"]
     total = 0.0
-    for one in experiments:
-        table = one.read(results)
-        done = _done(one, results)
-        seconds = 0.0 if table is None else table.seconds
+    for found in every:
+        one = found.experiment
+        seconds = 0.0 if found.table is None else found.table.seconds
         total += seconds
-        lines.append(f"| {one.id} | {one.artefact} | {len(one.cells)} | {done} | {one.repetitions} | {seconds / 60:.1f} min |")
+        minutes = f"{seconds / 60:.1f} min"
+        lines.append(f"| {one.id} | {one.artefact} | {len(one.cells)} | {found.done} | {one.repetitions} | {minutes} |")
     lines.append(f"\nProcessor time in all: {total / 3600:.1f} hours, half of that on two cores that do nothing else.")
     return "\n".join(lines)
 
 
-def _done(experiment: Experiment, results: Path) -> int:
-    """Repetitions that every cell has."""
-    table = experiment.read(results)
-    return 0 if table is None else min(len(table.where(**cell)) for cell in experiment.cells)
-
-
-def _verdicts(experiments: list[Experiment], results: Path) -> str:
-    found = (one for experiment in experiments for one in compare_one(experiment, results) if one.printed)
-    counts = Counter("within a tolerance" if one.verdict.endswith("%") else one.verdict for one in found)
+def _verdicts(every: list[Found]) -> str:
+    printed = (one for found in every for one in found.comparisons if one.printed)
+    counts = Counter("within a tolerance" if one.verdict.endswith("%") else one.verdict for one in printed)
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
 
 
-def _headlines(results: Path) -> str:
+def _headlines(every: list[Found]) -> str:
     lines = ["| id | cell | paper | ours (repetitions) | verdict |", "| --- | --- | --- | --- | --- |"]
-    for name, cells in HEADLINES.items():
-        found = {one.cell: one for one in compare_one(find(name), results)}
-        lines += [
-            f"| {name} | {one.cell} | {_paper(one)} | {one.ours} | {one.verdict} |" for one in map(found.__getitem__, cells)
-        ]
+    for found in every:
+        by_cell = {one.cell: one for one in found.comparisons}
+        for one in (by_cell[cell] for cell in HEADLINES.get(found.experiment.id, ())):
+            lines.append(f"| {found.experiment.id} | {one.cell} | {_paper(one)} | {one.ours} | {one.verdict} |")
     return "\n".join(lines)
 
 
-def _section(experiment: Experiment, results: Path) -> str:
-    lines = [f"### {experiment.id}: {experiment.artefact}", "", f"{experiment.title[0].upper()}{experiment.title[1:]}."]
-    if experiment.note:
-        lines[-1] += f" {experiment.note}"
-    done = _done(experiment, results)
-    if done < experiment.repetitions:
-        lines[-1] += f" **{done} of {experiment.repetitions} repetitions so far.**"
-    if (results / experiment.id / "figure.svg").exists():
-        lines += ["", f"![{experiment.title}]({REFERENCE}/{experiment.id}/figure.svg)"]
-    comparisons = compare_one(experiment, results)
-    if comparisons:
-        lines += ["", _table(comparisons)]
-    rows = [row for row in read_csv(results / experiment.id / "summary.csv") if row.get("method") and row.get("reject")]
-    if rows:
-        lines += ["", "All rejection rates:", "", _powers(rows)]
+def _section(found: Found, results: Path) -> str:
+    one = found.experiment
+    lines = [f"### {one.id}: {one.artefact}", "", f"{one.title[0].upper()}{one.title[1:]}."]
+    if one.note:
+        lines[-1] += f" {one.note}"
+    if found.done < one.repetitions:
+        lines[-1] += f" **{found.done} of {one.repetitions} repetitions so far.**"
+    if (results / one.id / "figure.svg").exists():
+        lines += ["", f"![{one.title}]({REFERENCE}/{one.id}/figure.svg)"]
+    if found.comparisons:
+        lines += ["", _table(found.comparisons)]
+    rates = [row for row in found.rows if row.get("method") and row.get("reject")]
+    if rates:
+        lines += ["", "All rejection rates:", "", _powers(rates)]
     return "\n".join([*lines, ""])
 
 

@@ -25,7 +25,7 @@ from experiments import common, compare, data
 from experiments.__main__ import main
 from experiments.base import PAPER, RESULTS, read_csv
 from experiments.data import sources
-from experiments.page import PAGE, page
+from experiments.page import PAGE, look, page
 from experiments.registry import MODULES, find
 from experiments.verify import verify
 
@@ -92,7 +92,7 @@ def test_numbers_are_judged_by_a_tolerance_that_is_named(relation, ours, error, 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_every_number_of_the_paper_was_looked_for_in_the_results(name):
-    missing = [one.cell for one in compare.compare(find(name), RESULTS) if one.verdict == "not run"]
+    missing = [one.cell for one in look(name, RESULTS).comparisons if one.verdict == "not run"]
     assert all("CIFAR-10.1" in cell for cell in missing), missing
 
 
