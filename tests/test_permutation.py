@@ -96,3 +96,14 @@ def test_labels_mark_m_rows_and_a_longer_draw_starts_with_the_shorter():
     long = draw_labels(30, 7, 50, np.random.default_rng(3))
     assert (long.sum(axis=1) == 7).all()
     np.testing.assert_array_equal(long[:5], short)
+
+
+class Coarse:
+    """A generator whose numbers are often equal."""
+
+    def random(self, shape):
+        return np.random.default_rng(3).integers(0, 9, size=shape) / 9
+
+
+def test_relabelings_mark_exactly_m_rows_even_where_keys_are_equal():
+    assert (draw_labels(30, 7, 50, Coarse()).sum(axis=1) == 7).all()
