@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cpmmd import StudyTable
-from experiments.artefacts.polynomial import DEGREE, D, power_against_df, tested
-from experiments.base import Experiment, Rows
-from experiments.common import PERMUTATIONS, grid
+from experiments.artefacts.polynomial import power_against_df, tested
+from experiments.base import Rows
+from experiments.common import grid
 
 N = 1000
 DEGREES_OF_FREEDOM = (12, 20)
@@ -27,15 +28,15 @@ def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     return power_against_df(rows, DEGREES_OF_FREEDOM)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = replace(
+    PANEL,
     id="polynomial-rows",
     artefact="beside Fig. three regimes (b)",
     title="kurtosis shift with 1000 rows a sample, 500 in each half",
     task=task,
     cells=grid(df=DEGREES_OF_FREEDOM, method=METHODS),
     repetitions=REPETITIONS,
-    data_keys=("df",),
-    settings={"n": N, "d": D, "degree": DEGREE, "permutations": PERMUTATIONS},
+    settings={**PANEL.settings, "n": N},
     draw=draw,
     note="The paper's numbers beside a sample twice as large as it names, in case its n is that of a half.",
 )
