@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd import StudyTable
-from experiments.artefacts.polynomial import power_against_df, tested
+from experiments.artefacts import polynomial
 from experiments.base import Rows
 from experiments.common import grid
 
@@ -20,23 +20,23 @@ REPETITIONS = 100
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """One test."""
-    return tested(cell, N, data_rng, test_rng)
+    return polynomial.tested(cell, N, data_rng, test_rng)
 
 
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """The panel again."""
-    return power_against_df(rows, DEGREES_OF_FREEDOM)
+    return polynomial.power_against_df(rows, DEGREES_OF_FREEDOM)
 
 
 EXPERIMENT = replace(
-    PANEL,
+    polynomial.EXPERIMENT,
     id="polynomial-rows",
     artefact="beside Fig. three regimes (b)",
     title="kurtosis shift with 1000 rows a sample, 500 in each half",
     task=task,
     cells=grid(df=DEGREES_OF_FREEDOM, method=METHODS),
     repetitions=REPETITIONS,
-    settings={**PANEL.settings, "n": N},
+    settings={**polynomial.EXPERIMENT.settings, "n": N},
     draw=draw,
     note="The paper's numbers beside a sample twice as large as it names, in case its n is that of a half.",
 )
