@@ -32,6 +32,7 @@ def describe(value: Any) -> Any:
 
     Examples
     --------
+    >>> from cpmmd import Bandwidth
     >>> describe(SplitTest(kernel=Bandwidth(), criterion=Plain()))["options"]["kernel"]
     {'name': 'Bandwidth', 'options': {'base': 'gaussian'}}
     """
