@@ -96,10 +96,15 @@ def printed(name: str, quantity: str, axis: str, **cell: str) -> dict[float, flo
     """Give the numbers that the paper prints for a quantity, by one parameter of the cells that agree with ``cell``."""
     found = {}
     for claim in read_csv(PAPER / f"{name}.csv"):
-        here = dict(part.split("=", 1) for part in claim["cell"].split(";"))
+        here = cell_of(claim)
         if claim["quantity"] == quantity and claim["source"] != "ours" and axis in here and here.items() >= cell.items():
             found[float(here[axis])] = float(claim["value"])
     return found
+
+
+def cell_of(claim: dict[str, Any]) -> dict[str, str]:
+    """Give the cell that a number of the paper belongs to."""
+    return dict(part.split("=", 1) for part in claim["cell"].split(";"))
 
 
 def set_aside(path: Path) -> None:

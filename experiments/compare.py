@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.base import PAPER, Rows, read_csv
+from experiments.base import PAPER, Rows, cell_of, read_csv
 
 ERRORS = 2.0  # standard errors that still count as the same
 RATES = ("reject", "collapsed")
@@ -34,7 +34,7 @@ def compare_rows(name: str, rows: Rows) -> list[Comparison]:
 
 def _compare_one(claim: dict[str, Any], rows: Rows) -> Comparison:
     quantity, relation, value = claim["quantity"], claim["relation"], float(claim["value"])
-    cell = dict(part.split("=", 1) for part in claim["cell"].split(";"))
+    cell = cell_of(claim)
     found = next((row for row in rows if all(_same(row.get(k), v) for k, v in cell.items()) and row.get(quantity)), None)
     shown = ", ".join(cell.values()) if "quantity" in cell else claim["cell"].replace(";", ", ")
     paper = ("" if relation in ("=", "~", "level") else f"{relation} ") + f"{value:g}"

@@ -23,7 +23,7 @@ pytest.importorskip("matplotlib")
 from cpmmd.errors import InputError
 from experiments import common, compare, data
 from experiments.__main__ import main
-from experiments.base import PAPER, RESULTS, read_csv
+from experiments.base import PAPER, RESULTS, cell_of, read_csv
 from experiments.data import sources
 from experiments.page import PAGE, look, page
 from experiments.registry import MODULES, find
@@ -37,7 +37,7 @@ def test_every_number_of_the_paper_belongs_to_a_cell(name):
     experiment = find(name)
     assert experiment.id == name
     for claim in read_csv(PAPER / f"{name}.csv"):
-        wanted = dict(part.split("=", 1) for part in claim["cell"].split(";"))
+        wanted = cell_of(claim)
         if "quantity" in wanted or "n_cal" in wanted or wanted.get("against") == "CIFAR-10.1":
             continue  # derived from several cells, or data that may be absent
         assert any(all(compare._same(str(cell.get(k)), v) for k, v in wanted.items()) for cell in experiment.cells), claim["cell"]
@@ -136,6 +136,15 @@ def test_cifar10_1_refuses_another_layout(tmp_path):
     np.save(tmp_path / "wrong.npy", np.zeros((2, 3, 32, 32), np.uint8))
     with pytest.raises(InputError, match=r"\(n, 32, 32, 3\)"):
         sources.read_cifar10_1(tmp_path / "wrong.npy")
+
+
+def test_a_higgs_download_may_have_other_rows_than_the_folder(tmp_path, monkeypatch):
+    other = {"X": np.zeros((2, 28), np.float32), "y": np.array([0, 1], np.int8)}
+    np.savez(tmp_path / "higgs.npz", **other)
+    with pytest.raises(InputError, match="checksum"):
+        sources.check("higgs", other, tmp_path / "higgs.npz")
+    monkeypatch.setattr(sources, "kept", lambda _: [tmp_path / "higgs.npz"])  # as if it had been fetched, and checked whole
+    sources.check("higgs", other, tmp_path / "higgs.npz")
 
 
 def test_git_ids_are_gits(tmp_path):

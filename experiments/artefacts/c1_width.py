@@ -31,7 +31,7 @@ def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.rando
 
 
 def spread(table: StudyTable, key: str) -> Rows:
-    """Mean, standard deviation, range and CV (%) of C1-hat in each cell; ``c1_root`` is for G read as L |D|_F / sqrt(N)."""
+    """Mean, standard deviation, range and CV (%) of C1-hat in each cell; ``_root``: G read as L |D|_F / sqrt(N)."""
     rows = []
     for cell in table.cells:
         c1 = table.values("c1", **cell)
@@ -40,13 +40,11 @@ def spread(table: StudyTable, key: str) -> Rows:
         mean, std = float(c1.mean()), float(c1.std())
         row = {key: cell[key], "seeds": len(c1), "c1": mean, "c1_error": std / np.sqrt(len(c1)), "std": std}
         row |= {
-            **{f"{name}_root": value / np.sqrt(TRAINED) for name, value in (("c1", mean), ("std", std))},
-            **{f"{name}_root": value / np.sqrt(TRAINED) for name, value in (("min", float(c1.min())), ("max", float(c1.max())))},
             "min": float(c1.min()),
             "max": float(c1.max()),
             "cv": 100 * std / mean if mean > 0 else float("nan"),
         }
-        rows.append(row)
+        rows.append(row | {f"{name}_root": row[name] / np.sqrt(TRAINED) for name in ("c1", "std", "min", "max")})
     return rows
 
 
