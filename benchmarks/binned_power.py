@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from cpmmd import Bandwidth, ComplexityPenalized, MedianTest, Plain, Polynomial, SplitTest, two_sample_test
-from cpmmd.study import Study
+from cpmmd.studies.study import Study
 
 RESULTS = Path(__file__).parent / "results"
 MATRIX = {"dense": None, "binned": "20MB"}  # a limit below the 32 MB of the matrix leaves the binned engine

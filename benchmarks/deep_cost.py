@@ -7,8 +7,9 @@ import torch
 
 from benchmarks.timing import best_times, report
 from cpmmd import Ascent, ComplexityPenalized, Deep, Plain, SplitTest, two_sample_test
-from cpmmd.parallel import threads
-from cpmmd.samples import TwoSample, draw_labels
+from cpmmd.core.parallel import threads
+from cpmmd.data.prepared import PreparedPool
+from cpmmd.permutation.labels import draw_labels
 from cpmmd.selection.ascent import AscentSelector
 
 D, WIDTH, OUT, STEPS, MEMBERS = 28, 200, 10, 100, 10
@@ -36,7 +37,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(200, D)), rng.normal(0.3, 1, size=(200, D))
     test = SplitTest(Deep(), ComplexityPenalized(n_calibration=MEMBERS), ascent=Ascent(steps=STEPS))
-    train = TwoSample(np.vstack([x[:100], y[:100]]), 100)
+    train = PreparedPool(np.vstack([x[:100], y[:100]]), 100)
     labels = draw_labels(200, 100, MEMBERS, rng)
     selector = AscentSelector(Deep(), Ascent(steps=STEPS))
 

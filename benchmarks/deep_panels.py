@@ -15,7 +15,7 @@ from torch import nn
 from benchmarks import repetitions
 from benchmarks.deep_power import CRITERIA, make, mean_shift
 from cpmmd import Ascent, ComplexityPenalized, Deep, Plain, Ratio, SplitTest, two_sample_test
-from cpmmd.samples import TwoSample
+from cpmmd.data.prepared import PreparedPool
 from cpmmd.selection.ascent import AscentSelector
 from experiments.data import pairs
 
@@ -102,7 +102,7 @@ def collapse(seeds: int) -> None:
 def _collapse_run(width: int, seed: int, init: str) -> dict[str, float | bool | str]:
     torch.set_num_threads(1)
     rng = np.random.default_rng([9, width, seed])
-    train = TwoSample(rng.normal(size=(400, 10)), 200)
+    train = PreparedPool(rng.normal(size=(400, 10)), 200)
     selector = AscentSelector(Deep(width=width, init=init), Ascent(steps=200))
     ratio = selector.select(train, Ratio(), np.random.default_rng(seed))
     c1 = 0.01  # of the order the paper reports

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks import repetitions
 from benchmarks.timing import best_times, report
 from cpmmd import FullSampleTest, two_sample_test
-from cpmmd.parallel import threads
+from cpmmd.core.parallel import threads
 from experiments.panels import PANELS
 
 BINNED = ("mixture .05 n=200", "higgs n=200", "scale d=10 n=100", "kurtosis df=20 n=500")

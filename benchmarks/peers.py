@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.timing import best_times, report
 from cpmmd import two_sample_test
-from cpmmd.parallel import threads
+from cpmmd.core.parallel import threads
 
 KERNELS = 20
 

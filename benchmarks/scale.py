@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.timing import best_times
 from cpmmd import Bandwidth, MedianTest, two_sample_test
+from cpmmd.core.parallel import map_threads, threads
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.parallel import map_threads, threads
 from cpmmd.permutation.binned import cut_bins
 from cpmmd.permutation.engine import kernel_test
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cpmmd import Study, StudyTable
-from cpmmd.study import Cell, Task
+from cpmmd.studies.study import Task
+from cpmmd.studies.study_table import Cell
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

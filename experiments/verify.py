@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.study import Repetition
+from cpmmd.studies.study_table import Repetition
 from experiments.base import Experiment
 from experiments.registry import MODULES, find
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cpmmd import SplitTest, two_sample_test
-from cpmmd.certificates import certify, finite_grid_gap, imbalance, power_threshold, uci_bound, uci_constants
+from cpmmd.selection.certificates import certify, finite_grid_gap, imbalance, power_threshold, uci_bound, uci_constants
 
 
 def test_constants_of_the_paper():

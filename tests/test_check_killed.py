@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from cpmmd import DriftDetector
-from cpmmd.history import History
+from cpmmd.monitoring.history import History
 
 DECISION = ("batch", "rows", "pvalue", "adjusted", "statistic", "reject")
 

@@ -11,7 +11,7 @@ from helpers import assert_level, null_pvalues
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from cpmmd import (  # noqa: E402
+from cpmmd import (
     Ascent,
     ComplexityPenalized,
     CpmmdError,
@@ -21,15 +21,16 @@ from cpmmd import (  # noqa: E402
     Ratio,
     SplitTest,
     load_kernel,
-    mmd,
     save_kernel,
     two_sample_test,
 )
+from cpmmd.data.prepared import PreparedPool
 from cpmmd.errors import DegenerateKernelWarning  # noqa: E402
 from cpmmd.kernels.deep.spectral import SpectralNorms  # noqa: E402
-from cpmmd.results import Collapse  # noqa: E402
-from cpmmd.samples import TwoSample, draw_labels  # noqa: E402
+from cpmmd.permutation import mmd
+from cpmmd.permutation.labels import draw_labels  # noqa: E402
 from cpmmd.selection.ascent import AscentSelector, _Batches, _evaluate, ascend, stacked_mmd2, stacked_variance  # noqa: E402
+from cpmmd.selection.values import Collapse  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(40, 6))
 Y = np.random.default_rng(1).normal(0.7, 1, size=(40, 6))
@@ -38,7 +39,7 @@ QUICK = Ascent(steps=15)
 
 
 def half(n=40):
-    return TwoSample(np.vstack([X, Y[:n]]), len(X))
+    return PreparedPool(np.vstack([X, Y[:n]]), len(X))
 
 
 FAMILIES = {
@@ -94,7 +95,7 @@ def test_stacked_statistics_equal_the_numpy_ones():
 @pytest.mark.parametrize("criterion", [ComplexityPenalized(c1=0.01), ComplexityPenalized(c1=0.1), Plain(), Ratio()], ids=str)
 def test_spectral_product_agrees_with_svd_along_a_run(init, criterion, monkeypatch):
     rng = np.random.default_rng(0)
-    train = TwoSample(np.vstack([rng.normal(size=(60, 20)), rng.normal(0.4, 1, size=(60, 20))]), 60)
+    train = PreparedPool(np.vstack([rng.normal(size=(60, 20)), rng.normal(0.4, 1, size=(60, 20))]), 60)
     selector = AscentSelector(Deep(init=init), Ascent())
     problem = selector.family.trainable(train, torch.float32, "cpu")
     inner, errors = problem.lipschitz, []

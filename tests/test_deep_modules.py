@@ -9,9 +9,9 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cpmmd import Ascent, ComplexityPenalized, CpmmdError, Deep, Plain, SplitTest, two_sample_test  # noqa: E402
+from cpmmd.data.prepared import PreparedPool  # noqa: E402
 from cpmmd.kernels.deep.networks import lipschitz_steps  # noqa: E402
 from cpmmd.kernels.deep.spectral import SpectralNorms  # noqa: E402
-from cpmmd.samples import TwoSample  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(40, 6))
 Y = np.random.default_rng(1).normal(0.7, 1, size=(40, 6))
@@ -25,7 +25,7 @@ def conv_net():
 
 def test_module_of_linear_layers_equals_the_mlp():
     mlp = Deep(width=16, out=4)
-    train = TwoSample(np.vstack([X, Y]), len(X))
+    train = PreparedPool(np.vstack([X, Y]), len(X))
     problem = mlp.trainable(train, torch.float64, "cpu")
     weights = problem.initialise([3])
     net = nn.Sequential(nn.Linear(6, 16), nn.LeakyReLU(), nn.Linear(16, 16), nn.LeakyReLU(), nn.Linear(16, 4)).double()

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from cpmmd import Ascent, Bandwidth, Deep, DriftDetector, Plain, SplitTest, save_kernel, two_sample_test
 from cpmmd.errors import CpmmdError, InputError
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation import reference as engine
-from cpmmd.storage import load_kernel
+from cpmmd.permutation import fixed_reference as engine
+from cpmmd.storage.kernels import load_kernel
 from helpers import assert_level, brute_force_mmd2, mixed_frame, most_rejections
 
 DATA = np.random.default_rng(0)
@@ -113,7 +113,7 @@ def test_batches_can_be_explained():
     for fitted in ({}, {"example": REFERENCE[:60] + shift}):
         detector = DriftDetector("cp-linear", rng=0).fit(REFERENCE, **fitted)
         explanation = detector.test(SAME + shift).result.explain(rng=0)
-        assert explanation.features[0].name == "0"
+        assert explanation.columns[0].name == "0"
         assert explanation.held_out
         if fitted:
             assert set(explanation.rows_x) <= set(detector.test_rows_.tolist())

@@ -24,9 +24,9 @@ from cpmmd import (
     save_kernel,
 )
 from cpmmd.errors import CpmmdError, InputError
-from cpmmd.files import BLANK, LENGTH, _checksum, _checksum_place, read_file, write_file
 from cpmmd.kernels.radial import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.storage.container import BLANK, LENGTH, _checksum, _checksum_place, read_file, write_file
 
 DATA = np.random.default_rng(0)
 REFERENCE, EXAMPLE, BATCH = DATA.normal(size=(60, 3)), DATA.normal(1, 1, size=(30, 3)), DATA.normal(size=(30, 3))

@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 
 from cpmmd import Bandwidth, Manhattan, MedianTest, MMDAgg, Polynomial, Radius, SplitTest, methods, two_sample_test
+from cpmmd.core.text import shown
+from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError
 from cpmmd.explain.contributions import permutation_drops
 from cpmmd.explain.rows import cross_fitted_effect, leave_one_out_witness
-from cpmmd.inputs import read_samples
 from cpmmd.kernels.radial import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.results import Evidence
-from cpmmd.text import shown
+from cpmmd.procedures.outcome import Evidence
 from helpers import brute_force_mmd2, light, shared_data
 
 RNG = np.random.default_rng(7)
@@ -128,7 +128,7 @@ def test_swapping_the_samples_flips_the_witness_exactly():
     for method in ("cp-full", "cp-linear", "mmdagg", light("cp-deep")):
         result = explained(x, y, method, n_permutations=99)
         tested = np.arange(135) if result.evidence.tested is None else result.evidence.tested
-        swapped = replace(result, evidence=Evidence(read_samples(y, x), np.where(tested < 60, tested + 75, tested - 60)))
+        swapped = replace(result, evidence=Evidence(read_pool(y, x), np.where(tested < 60, tested + 75, tested - 60)))
         one, other = result.explain(), swapped.explain()
         np.testing.assert_array_equal(one.witness_x, -other.witness_y)
         np.testing.assert_array_equal(one.witness_y, -other.witness_x)
@@ -180,9 +180,9 @@ def test_samples_far_apart_are_always_told_apart_and_the_interval_says_how_sure(
 def test_every_method_explains_itself(method):
     x, y = RNG.normal(size=(40, 4)), RNG.normal(np.array([0, 2, 0, 0]), size=(52, 4))
     result = explained(x, y, light(method), n_permutations=99)
-    explanation = result.explain(n_feature_permutations=3)
+    explanation = result.explain(n_column_permutations=3)
     assert json.loads(json.dumps(explanation.to_dict()))["sentence"] == explanation.sentence
-    assert explanation.features[0].name == "1"
+    assert explanation.columns[0].name == "1"
     assert explanation.held_out == (result.sizes != result.tested_sizes)
     assert explanation.held_out == (not any("rows that chose the kernel" in note for note in explanation.notes))
     assert (len(explanation.rows_x), len(explanation.rows_y)) == result.tested_sizes
@@ -231,9 +231,9 @@ def test_encoded_columns_are_folded_back_and_values_are_those_that_came():
     x, y = frame(rng, 150), frame(rng, 130, moved=True)
     result = explained(x, y, MedianTest(scale="standard"), missing="impute")
     explanation = result.explain(max_rows=1000)
-    by_name = {f.name: f for f in explanation.features}
+    by_name = {f.name: f for f in explanation.columns}
     assert set(by_name) == set(x.columns)
-    assert {f.name for f in explanation.features[:2]} == {"colour", "income"}
+    assert {f.name for f in explanation.columns[:2]} == {"colour", "income"}
     assert by_name["colour"].difference == "more often 'red'"
     assert by_name["colour"].levels["red"] == ((x["colour"] == "red").mean(), (y["colour"] == "red").mean())
     assert by_name["income"].difference == "more often missing"
@@ -260,9 +260,9 @@ def test_images_are_explained_in_patches():
     images = RNG.normal(size=(60, 12, 20, 3))
     changed = RNG.normal(size=(60, 12, 20, 3))
     changed[:, 2:4, 15:17] += 3
-    explanation = explained(images, changed, "cp-linear").explain(n_feature_permutations=3)
-    assert len(explanation.features) == 8 * 8
-    assert {f.name for f in explanation.features[:2]} == {"[2-3, 14-15]", "[2-3, 16-17]"}
+    explanation = explained(images, changed, "cp-linear").explain(n_column_permutations=3)
+    assert len(explanation.columns) == 8 * 8
+    assert {f.name for f in explanation.columns[:2]} == {"[2-3, 14-15]", "[2-3, 16-17]"}
     assert "patch [2-3, 14-15]" in explanation.sentence
     first = explanation.top_x[0]
     assert first.values["[2-3, 14-15]"] == pytest.approx(images[first.row, 2:4, 14:16].mean())
@@ -274,7 +274,7 @@ def test_large_samples_are_explained_by_some_of_their_rows_and_it_says_so():
     assert (len(explanation.rows_x), len(explanation.rows_y)) == (260, 40)
     assert any("300 of 940" in note for note in explanation.notes)
     wide = explained(rng.normal(size=(30, 2100)), rng.normal(size=(30, 2100)) + np.eye(1, 2100, 77) * 4, n_permutations=99)
-    found = wide.explain(n_feature_permutations=2)
+    found = wide.explain(n_column_permutations=2)
     assert len(found.features) == 2000
     assert found.features[0].name == "77"
     assert len(found.top_x[0].values) == 50
@@ -283,7 +283,7 @@ def test_large_samples_are_explained_by_some_of_their_rows_and_it_says_so():
 def test_no_difference_is_not_talked_up():
     explanation = explained(X, X + 1e-9).explain()
     assert explanation.sentence.startswith("No difference was found")
-    assert not any(f.difference for f in explanation.features)
+    assert not any(f.difference for f in explanation.columns)
     for word in ("higher", "lower", "different in"):
         assert word not in explanation.sentence
 
@@ -295,7 +295,7 @@ def test_names_are_harmless_in_a_sentence():
     assert shown("größe 😀") == "größe 😀"
 
 
-@pytest.mark.parametrize("options", [{"max_rows": 3}, {"n_feature_permutations": 1}, {"top": -1}, {"rng": "x"}])
+@pytest.mark.parametrize("options", [{"max_rows": 3}, {"n_column_permutations": 1}, {"top": -1}, {"rng": "x"}])
 def test_wrong_options_are_named(options):
     with pytest.raises(InputError, match=next(iter(options))):
         explained(X, Y).explain(**options)
@@ -309,7 +309,7 @@ def test_three_shifted_columns_of_twenty_come_first():
         x, y = rng.normal(size=(300, 20)), rng.normal(size=(300, 20))
         y[:, [3, 7, 11]] += 0.5
         result = two_sample_test(x, y, rng=repetition)
-        features = result.explain(n_feature_permutations=3).features
+        features = result.explain(n_column_permutations=3).features
         first += {f.name for f in features[:3]} == {"3", "7", "11"}
         rejected += result.reject
         spurious += sum(f.clear for f in features if f.name not in ("3", "7", "11"))
@@ -338,7 +338,7 @@ def test_known_variables_of_a_plant_fault_lead(fault):
         x = pl.DataFrame(data["normal_test"][::2].astype(float), schema=names)
         y = pl.DataFrame(data[f"fault{fault:02d}_test"][160::2].astype(float), schema=names)
     result = explained(x, y, SplitTest(Bandwidth(), scale="standard"), n_permutations=99)
-    explanation = result.explain(max_rows=500, n_feature_permutations=3)
-    assert {f.name for f in explanation.features[: len(TEP[fault])]} == TEP[fault]
+    explanation = result.explain(max_rows=500, n_column_permutations=3)
+    assert {f.name for f in explanation.columns[: len(TEP[fault])]} == TEP[fault]
     assert result.reject
     assert explanation.held_out

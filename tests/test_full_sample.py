@@ -6,23 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cpmmd import (
-    Bandwidth,
-    CpmmdError,
-    FullSampleTest,
-    KernelClass,
-    Manhattan,
-    Polynomial,
-    Radius,
-    SplitTest,
-    mmd,
-    two_sample_test,
-)
+from cpmmd import Bandwidth, CpmmdError, FullSampleTest, KernelClass, Manhattan, Polynomial, Radius, SplitTest, two_sample_test
 from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import cut_bins, relabelings
 from cpmmd.permutation.memory import DEFAULT_LIMIT
-from cpmmd.permutation.normalise import tail_scores
 from cpmmd.permutation.paths import Grid, bandwidth_multiples, geometry_paths
+from cpmmd.permutation.scores import tail_scores
 from helpers import NULLS, assert_level, most_rejections, null_pvalues, two_scale_mixture
 
 RNG = np.random.default_rng(0)
@@ -172,9 +162,9 @@ def test_the_result_names_class_bandwidth_and_path():
 
 
 def _samples():
-    from cpmmd.inputs import read_samples
+    from cpmmd.data.pool import read_pool
 
-    return read_samples(X, Y)
+    return read_pool(X, Y)
 
 
 def test_it_sees_small_scales_and_large_ones():

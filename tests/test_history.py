@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cpmmd.errors import InputError
-from cpmmd.history import History
+from cpmmd.monitoring.history import History
 
 
 def record(batch="a", **changes):

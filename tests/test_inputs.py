@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from cpmmd import CpmmdError, two_sample_test
-from cpmmd.inputs import Preparation, read_samples, read_table
+from cpmmd.data.pool import read_pool
+from cpmmd.data.preparation import Preparation
+from cpmmd.data.table import read_table
 
 ROWS = [[1.0, 2.0], [3.0, 4.5], [-1.0, 0.0]]
 
@@ -55,7 +57,7 @@ def test_images_are_flattened_and_remember_their_shape():
 def test_columns_are_matched_by_name(frame):
     x = frame({"a": [1.0, 2, 3], "b": [10.0, 20, 30]})
     y = frame({"b": [1.0, 2, 3], "a": [10.0, 20, 30]})
-    samples = read_samples(x, y)
+    samples = read_pool(x, y)
     np.testing.assert_array_equal(samples.numbers[3:], [[10, 1], [20, 2], [30, 3]])
 
 
@@ -72,7 +74,7 @@ def mixed(rows, kind=pl):
 
 @pytest.mark.parametrize("kind", [pd, pl])
 def test_mixed_columns_are_encoded(kind):
-    samples = read_samples(mixed(4, kind), mixed(4, kind), missing="impute")
+    samples = read_pool(mixed(4, kind), mixed(4, kind), missing="impute")
     preparation = Preparation.fit(samples)
     assert preparation.features == (
         "number", "flag", "day", "number (missing)", "flag (missing)", "day (missing)",
@@ -89,11 +91,11 @@ def test_mixed_columns_are_encoded(kind):
 def test_pandas_categories_and_arrow_text_are_categories():
     x = pd.DataFrame({"c": pd.Categorical(["u", "v", "u"]), "n": [1, 2, 3]})
     y = pa.table({"c": ["v", "v", "u"], "n": [1, 2, 3]})
-    assert set(read_samples(x, y).categories) == {"c"}
+    assert set(read_pool(x, y).categories) == {"c"}
 
 
 def test_preparation_is_fitted_on_the_given_rows_only():
-    samples = read_samples(
+    samples = read_pool(
         pl.DataFrame({"n": [0.0, 2.0, 1000.0], "c": ["a", "a", "never"]}), pl.DataFrame({"n": [4.0, 6.0, -999.0], "c": ["b"] * 3})
     )
     rows = np.array([0, 1, 3, 4])
@@ -105,7 +107,7 @@ def test_preparation_is_fitted_on_the_given_rows_only():
 
 def test_many_levels_are_capped():
     values = [f"id{i}" for i in range(500)]
-    samples = read_samples(pl.DataFrame({"c": values}), pl.DataFrame({"c": values}))
+    samples = read_pool(pl.DataFrame({"c": values}), pl.DataFrame({"c": values}))
     preparation = Preparation.fit(samples)
     assert len(preparation.features) == 50
     assert preparation.transform(samples).sum(axis=1) == pytest.approx(np.sqrt(0.5))
@@ -114,7 +116,7 @@ def test_many_levels_are_capped():
 def test_dropping_rows_is_reported():
     x = pl.DataFrame({"a": [1.0, None, 3.0, 4.0], "c": ["u", "v", None, "u"]})
     y = pl.DataFrame({"a": [1.0, 2.0, 3.0], "c": ["u", "v", "u"]})
-    samples = read_samples(x, y, missing="drop")
+    samples = read_pool(x, y, missing="drop")
     assert (samples.m, samples.n) == (2, 3)
     assert samples.notes == ("2 of 4 rows of x dropped for missing values",)
 
@@ -178,6 +180,6 @@ def test_some_columns_of_some_rows_are_read_wherever_they_lie(rows, columns):
     for numbers in (
         read_table(values, "x").numbers,
         read_table(chunks, "x").numbers,
-        read_samples(pl.DataFrame(values[:4], schema=names, orient="row"), swapped).numbers,
+        read_pool(pl.DataFrame(values[:4], schema=names, orient="row"), swapped).numbers,
     ):
         np.testing.assert_array_equal(numbers[rows, columns], values[rows][..., columns])

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cpmmd.data.files.limit import memory_limit
+from cpmmd.data.files.reading import ReadOptions, read_file
+from cpmmd.data.files.sample import by_groups, selected
 from cpmmd.errors import CpmmdError, InputError
-from cpmmd.io import ReadOptions, by_groups, read_file, selected
-from cpmmd.io.memory import memory_limit
 
 FRAME = pl.DataFrame({"size": [1.5, 2.5, -3.0], "count": [1, 2, 3], "colour": ["red", "blue", "red"], "on": [True, False, True]})
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from cpmmd import CpmmdError, run_many, two_sample_test
-from cpmmd.seeds import short_seed
+from cpmmd.core.seeds import short_seed
 
 
 def read_one():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from cpmmd.errors import InputError
-from cpmmd.multiplicity import benjamini_hochberg
+from cpmmd.studies.multiplicity import benjamini_hochberg
 
 PVALUES = st.lists(st.floats(0, 1), max_size=40)
 

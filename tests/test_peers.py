@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from cpmmd import CpmmdError, MMDAgg, MMDFuse, mmd, two_sample_test
+from cpmmd import CpmmdError, MMDAgg, MMDFuse, two_sample_test
 from cpmmd.kernels.radial import PROFILES, RadialKernel, distances
-from cpmmd.permutation import collections as many
+from cpmmd.permutation import many_kernels as many
+from cpmmd.permutation import mmd
+from cpmmd.permutation.labels import draw_labels
 from cpmmd.procedures.mmdagg import aggregate, bandwidth_grid, bandwidth_weights
-from cpmmd.samples import draw_labels
 from helpers import assert_level, golden_pairs, most_rejections, null_pvalues
 
 PAIRS = golden_pairs()

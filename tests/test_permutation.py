@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpmmd import mmd
+from cpmmd.permutation import mmd
 from cpmmd.permutation.dense import permutation_test, quadratic_forms, rank_pvalue
-from cpmmd.samples import draw_labels
+from cpmmd.permutation.labels import draw_labels
 
 
 def gram(rng, size, d=2):

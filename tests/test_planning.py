@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 from cpmmd import CpmmdError, power_from_pilot, two_sample_test
-from cpmmd.planning import Draws, PowerTable, Range, fit_law
 from cpmmd.procedures.base import Procedure
+from cpmmd.studies.planning.law import Draws, Range, fit_law
+from cpmmd.studies.planning.table import PowerTable
 
 QUICK = {"method": "median", "n_permutations": 99, "repetitions": 30}
 

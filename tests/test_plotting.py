@@ -28,7 +28,7 @@ HOSTILE = "$x_1$ \\frac{ <script>\n" + "long " * 50
 
 def answer(x, y, method="cp-full", **options):
     result = two_sample_test(x, y, method=method, rng=0, n_permutations=99, **options)
-    return result, result.explain(n_feature_permutations=2)
+    return result, result.explain(n_column_permutations=2)
 
 
 def frame(rows, moved):
@@ -74,8 +74,8 @@ PICTURES = {
     "path": lambda ax: plotting.criterion_path(split()[0], ax=ax),
     "history": lambda ax: plotting.training_history(deep()[0], ax=ax),
     "witness": lambda ax: plotting.witness_densities(full()[1], ax=ax),
-    "contributions": lambda ax: plotting.feature_contributions(mixed()[1], ax=ax),
-    "distributions": lambda ax: plotting.feature_distributions(*mixed(), ax=ax),
+    "contributions": lambda ax: plotting.column_contributions(mixed()[1], ax=ax),
+    "distributions": lambda ax: plotting.column_distributions(*mixed(), ax=ax),
     "map": lambda ax: plotting.pool_map(*mixed(), ax=ax),
     "power": lambda ax: plotting.power_curves(POWER, ax=ax),
     "batches": lambda ax: plotting.batch_series(BATCHES, ax=ax),
@@ -207,7 +207,7 @@ def test_witness_densities_are_densities():
 
 
 def test_contributions_are_bars_from_the_largest_down():
-    ax = plotting.feature_contributions(full()[1], ax=Figure().subplots())
+    ax = plotting.column_contributions(full()[1], ax=Figure().subplots())
     assert [bar.get_width() for bar in ax.patches] == pytest.approx([100 * f.contribution for f in full()[1].features])
     assert [label.get_text() for label in ax.get_yticklabels()] == [f.label for f in full()[1].features]
 
@@ -291,7 +291,7 @@ def test_awkward_data_can_be_drawn(case):
     plotting.null_distribution(result, ax=axes[0])
     plotting.criterion_path(result, ax=axes[1])
     plotting.witness_densities(explanation, ax=axes[2])
-    plotting.feature_contributions(explanation, ax=axes[3])
-    plotting.feature_distributions(result, explanation, ax=axes[4])
+    plotting.column_contributions(explanation, ax=axes[3])
+    plotting.column_distributions(result, explanation, ax=axes[4])
     plotting.pool_map(result, explanation, ax=axes[5])
     figure.draw_without_rendering()

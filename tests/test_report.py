@@ -17,10 +17,10 @@ import pytest
 
 import cpmmd
 from cpmmd import Ascent, SplitTest, two_sample_test
+from cpmmd.core.text import shown
 from cpmmd.errors import InputError, MissingExtraError
 from cpmmd.report import content, files, render
 from cpmmd.report.figures import result_drawings
-from cpmmd.text import shown
 from helpers import HOSTILE_NAMES, Page, sample_named
 
 SECTIONS = ["evidence", "where", "assurance", "repeat"]
@@ -289,9 +289,9 @@ def test_a_report_is_below_a_megabyte_for_any_input(rows, columns, name):
     many = pd.DataFrame(data.normal(size=(rows, columns)), columns=few.columns)
     result = two_sample_test(few, few + 1, n_permutations=99, rng=0)
     # The test itself on 200 000 rows would take minutes; what a report reads of it is the same.
-    samples = cpmmd.inputs.read_samples(many, many + 1)
+    samples = cpmmd.inputs.read_pool(many, many + 1)
     big = replace(result, sizes=(rows, rows), tested_sizes=(rows, rows), evidence=replace(result.evidence, samples=samples))
-    explanation = big.explain(max_rows=2000 if columns < 10 else 100, n_feature_permutations=2)
+    explanation = big.explain(max_rows=2000 if columns < 10 else 100, n_column_permutations=2)
     said = content(big, explanation=explanation)
     for form in ("html", "markdown", "json"):
         assert len(render(said, result_drawings(big, explanation), form=form).encode()) < MEGABYTE

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from cpmmd import two_sample_test
-from cpmmd.report import write_series
+from cpmmd.report.series import write_series
 from helpers import HOSTILE_NAMES, sample_named
 
 CHROMIUM = shutil.which("chromium")

@@ -3,7 +3,7 @@
 import pytest
 
 from cpmmd.errors import InputError
-from cpmmd.report import series_content, write_series
+from cpmmd.report.series import series_content, write_series
 from helpers import HOSTILE_NAMES, Page
 
 SUFFIXES = [".html", ".md", ".json"]

@@ -3,21 +3,10 @@
 import numpy as np
 import pytest
 
-from cpmmd import (
-    Bandwidth,
-    CpmmdError,
-    FullSampleTest,
-    Manhattan,
-    MedianTest,
-    Polynomial,
-    Radius,
-    SplitTest,
-    mmd,
-    two_sample_test,
-)
+from cpmmd import Bandwidth, CpmmdError, FullSampleTest, Manhattan, MedianTest, Polynomial, Radius, SplitTest, two_sample_test
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.kernels.tilers import GramTiler, tiler_for
-from cpmmd.permutation import engine
+from cpmmd.permutation import engine, mmd
 from cpmmd.permutation.binned import bin_sums, binned_statistics, cut_bins, cut_pieces, relabelings
 from cpmmd.permutation.memory import TilePlan, plan_tiles
 from helpers import assert_level, null_pvalues
@@ -166,7 +155,7 @@ def test_mapped_and_chunked_inputs_give_the_answer_of_arrays(large, kind, tmp_pa
 def test_arrow_floats_are_not_copied():
     import pyarrow as pa
 
-    from cpmmd.inputs import read_table
+    from cpmmd.data.table import read_table
 
     values = np.arange(10.0)
     table = read_table(pa.table({"a": pa.array(values)}), "x")

@@ -3,25 +3,27 @@
 import numpy as np
 import pytest
 
-from cpmmd import Bandwidth, ComplexityPenalized, Plain, Polynomial, Ratio, mmd
-from cpmmd.calibration import calibrate, quantile_order
-from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.samples import TwoSample, draw_labels
-from cpmmd.selection.scalar import RANGE, ScalarSelector, median_distance
+from cpmmd import Bandwidth, ComplexityPenalized, Plain, Polynomial, Ratio
+from cpmmd.data.prepared import PreparedPool
+from cpmmd.kernels.scaled import ScaledKernel, median_distance
+from cpmmd.permutation import mmd
+from cpmmd.permutation.labels import draw_labels
+from cpmmd.selection.calibration import calibrate, quantile_order
+from cpmmd.selection.scalar import RANGE, ScalarSelector
 from helpers import kurtosis, two_scale_mixture
 
 
 def training_half(seed=0, m=60, n=60):
     x, y = two_scale_mixture(np.random.default_rng(seed), m, 0.2, n)
-    return TwoSample(np.vstack([x, y]), m)
+    return PreparedPool(np.vstack([x, y]), m)
 
 
 def by_hand(family, criterion, train, sigma):
     """The criterion from its definition, through the public kernel only."""
-    kernel = ScaledKernel(family, sigma, family.lift_lipschitz(train.pool))
-    K = kernel.gram(train.pool)
+    kernel = ScaledKernel(family, sigma, family.lift_lipschitz(train.matrix))
+    K = kernel.gram(train.matrix)
     blocks = K[: train.m, : train.m], K[train.m :, train.m :], K[: train.m, train.m :]
-    complexity = kernel.lipschitz * np.linalg.norm(train.pool) / train.size
+    complexity = kernel.lipschitz * np.linalg.norm(train.matrix) / train.size
     return criterion.value(mmd.unbiased_mmd2(*blocks), mmd.variance(*blocks), complexity)
 
 
@@ -54,7 +56,7 @@ def test_the_range_is_set_by_the_median_distance_of_the_training_half():
     train = training_half()
     selection = ScalarSelector(Bandwidth()).select(train, Plain(), np.random.default_rng(0))
     i, j = np.triu_indices(train.size, 1)
-    median = np.median(np.linalg.norm(train.pool[i] - train.pool[j], axis=1))
+    median = np.median(np.linalg.norm(train.matrix[i] - train.matrix[j], axis=1))
     assert selection.path["sigma"].min() == pytest.approx(median * RANGE[0])
     assert selection.path["sigma"].max() == pytest.approx(median * RANGE[1])
 
@@ -76,14 +78,14 @@ def test_calibration_takes_the_paper_s_order_statistic(n_cal, alpha, order):
 @pytest.mark.parametrize("family", [Bandwidth(), Polynomial(degree=3)], ids=str)
 def test_calibration_equals_its_definition(family):
     x, y = kurtosis(np.random.default_rng(2), 30, 5, d=3)
-    train = TwoSample(np.vstack([x, y[:22]]), 30)
+    train = PreparedPool(np.vstack([x, y[:22]]), 30)
     calibration = calibrate(
         ScalarSelector(family), train, ComplexityPenalized(n_calibration=6), alpha=0.3, rng=np.random.default_rng(7)
     )
     labels = draw_labels(train.size, train.m, 6, np.random.default_rng(7).spawn(2)[0])
     ratios = []
     for w in labels:
-        null = TwoSample(np.vstack([train.pool[w], train.pool[~w]]), train.m)
+        null = PreparedPool(np.vstack([train.matrix[w], train.matrix[~w]]), train.m)
         chosen = ScalarSelector(family).select(null, Plain(), np.random.default_rng(0))
         ratios.append(by_hand(family, Plain(), null, chosen.kernel.sigma) / (chosen.kernel.lipschitz * train.data_norm))
     np.testing.assert_allclose(calibration.ratios, ratios, rtol=1e-4)  # two searches, each to 1e-3 in log sigma

@@ -23,7 +23,7 @@ print(result)
 # How much of the difference each pixel carries, and the rows that speak for it most.
 explanation = result.explain()
 share = np.zeros(64)
-for feature in explanation.features:
+for feature in explanation.columns:
     share[int(feature.name)] = feature.contribution
 
 figure, axes = plt.subplots(1, 4, figsize=(9, 2.6), layout="constrained")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cpmmd import DriftDetector, plotting
-from cpmmd.multiplicity import benjamini_hochberg
+from cpmmd.studies.multiplicity import benjamini_hochberg
 
 rng = np.random.default_rng(3)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd import ComplexityPenalized, SplitTest, StudyTable
-from cpmmd.calibration import quantile_order
+from cpmmd.selection.calibration import quantile_order
 from experiments.base import Experiment, Rows
 from experiments.common import ALPHA, NEAR, mean_shift, network, test
 

@@ -12,7 +12,8 @@ from experiments.base import Experiment, Rows
 from experiments.common import FAR, PAPER_CRITERIA, criterion, decision, grid, mean_shift, network, test
 
 SHIFT = 0.5
-MIXTURE = {"epsilon": 0.1, "sigma_kappa": 1.0, "sigma_q": None}  # where the mixture starts; None: at the median distance
+MIXTURE = {"epsilon": 0.1, "sigma_kappa": 1.0, "sigma_q": None}  # where the mixture starts, in the paper's symbols; None: median
+START = {"epsilon": 0.1, "feature_bandwidth": 1.0, "input_bandwidth": None}  # the same in the library's words
 KERNELS = {"pure": "pure feature kernel", "mixture": "Liu's mixture"}
 REPETITIONS = 100
 
@@ -20,7 +21,7 @@ REPETITIONS = 100
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """One test."""
     pair = mean_shift(data_rng, cell["d"], cell["n"], SHIFT)
-    kernel = Mixture(network(far=True), **MIXTURE) if cell["kernel"] == "mixture" else network(far=True)
+    kernel = Mixture(network(far=True), **START) if cell["kernel"] == "mixture" else network(far=True)
     return decision(test(pair, SplitTest(kernel, criterion(cell["method"])), test_rng))
 
 

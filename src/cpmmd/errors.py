@@ -1,13 +1,137 @@
-"""Errors and warnings. Each message says the rule, then what came, then what to do."""
+"""Errors and warnings. Each says the rule, then what came, then what to do, and carries what it speaks of as fields.
+
+The sentence is a template. The library fills it in Python's words (``missing='drop'``, "sample x"); whoever faces a user in other
+words, as the command line does, renders the same error in its own (:meth:`CpmmdError.render`).
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter that a sentence speaks of, with a value to give it where it names one."""
+
+    name: str
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class SampleName:
+    """A sample that a sentence speaks of."""
+
+    name: str
+
+
+class Words(Protocol):
+    """How a face of the package calls things."""
+
+    def setting(self, setting: Setting) -> str:
+        """Name a parameter, or say how to set it."""
+
+    def parameter(self, name: str) -> str:
+        """Begin a sentence about a parameter."""
+
+    def sample(self, name: str, *, begins: bool = False) -> str:
+        """Name a sample, perhaps at the beginning of a sentence."""
+
+
+class PythonWords:
+    """Parameters are keyword arguments, samples are x and y."""
+
+    def setting(self, setting: Setting) -> str:
+        """``missing='drop'``, or ``missing=``."""
+        return f"{setting.name}=" if setting.value is None else f"{setting.name}={setting.value!r}"
+
+    def parameter(self, name: str) -> str:
+        """``The 'alpha' parameter``."""
+        return f"The '{name}' parameter"
+
+    def sample(self, name: str, *, begins: bool = False) -> str:
+        """``sample x``, ``the batch``."""
+        return f"{'Sample' if begins else 'sample'} {name}" if len(name) == 1 else f"{'The' if begins else 'the'} {name}"
+
+
+Field = Any  # text or a number; a Setting or SampleName; or a function from Words to text
 
 
 class CpmmdError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error this package raises on purpose.
+
+    Parameters
+    ----------
+    template : str
+        The sentence. With a parameter, a sample or further fields it is filled by ``str.format``: ``{parameter}``,
+        ``{sample}`` and ``{Sample}`` (at the beginning) stand for what the fields of that name say in the words of the reader.
+    parameter, sample, column, file : str, optional
+        What the error is about.
+    row : int, optional
+        The row of the sample, from 0.
+    **fields
+        What else the template speaks of.
+
+    Examples
+    --------
+    >>> error = InputError("{parameter} must be small. Use {less}.", parameter="alpha", less=Setting("alpha", 0.05))
+    >>> str(error), error.parameter
+    ("The 'alpha' parameter must be small. Use alpha=0.05.", 'alpha')
+    """
+
+    def __init__(
+        self,
+        template: str = "",
+        /,
+        *,
+        parameter: str | None = None,
+        sample: str | None = None,
+        row: int | None = None,
+        column: str | None = None,
+        file: str | None = None,
+        **fields: Field,
+    ) -> None:
+        super().__init__(template)
+        self.parameter, self.sample, self.row, self.column, self.file = parameter, sample, row, column, file
+        self.fields = fields
+        self.labels: dict[str, str] = {}  # what a sample is called by whoever faces the user, such as its file
+
+    def render(self, words: Words) -> str:
+        """Return the sentence in someone's words."""
+        about = {name: getattr(self, name) for name in ("row", "column", "file")}
+        given = {**{name: value for name, value in about.items() if value is not None}, **self.fields}
+        filled = {name: _in_words(value, words) for name, value in given.items()}
+        if self.parameter is not None:
+            filled["parameter"] = words.parameter(self.parameter)
+        if self.sample is not None:
+            filled["sample"] = words.sample(self.sample)
+            filled["Sample"] = words.sample(self.sample, begins=True)
+        plain = self.parameter is None and self.sample is None and not self.fields  # a sentence without a template
+        return str(self.args[0]) if plain else str(self.args[0]).format(**filled)
+
+    def __str__(self) -> str:
+        return self.render(PythonWords())
+
+
+def _in_words(value: Field, words: Words) -> Any:
+    if isinstance(value, Setting):
+        return words.setting(value)
+    if isinstance(value, SampleName):
+        return words.sample(value.name)
+    return value(words) if isinstance(value, Said) else value
+
+
+class Said:
+    """A part of a sentence that can only be said once the words are known."""
+
+    def __init__(self, say: Callable[[Words], str]) -> None:
+        self._say = say
+
+    def __call__(self, words: Words) -> str:
+        """Say it."""
+        return self._say(words)
 
 
 class InputError(CpmmdError, ValueError):
@@ -30,12 +154,20 @@ class DegenerateKernelWarning(CpmmdWarning):
     """A selected kernel sees all rows as equal, or each as unlike any other."""
 
 
-def unknown_name(what: str, got: object, known: Iterable[str]) -> UnknownNameError:
-    """Error for a misspelt name, with its nearest match."""
+def unknown_name(what: str, got: object, known: Iterable[str], *, parameter: str | None = None) -> UnknownNameError:
+    """Return the error for a misspelt name, with its nearest match."""
     names = sorted(known)
     near = difflib.get_close_matches(str(got), names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return UnknownNameError(f"Unknown {what} {got!r}.{hint} Known: {', '.join(names)}.")
+    setting = Setting(parameter or "")
+    return UnknownNameError(
+        "Unknown {what}{got!r}.{hint} Known: {known}.",
+        parameter=parameter,
+        what=f"{what} " if parameter is None else Said(lambda words: f"value of {words.setting(setting).rstrip('=')}: "),
+        got=got,
+        hint=hint,
+        known=", ".join(names),
+    )
 
 
 def listed(names: Iterable[str], most: int = 8) -> str:
@@ -46,7 +178,12 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 
 
 def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
-    """Error for an absent optional package, with the command that installs it."""
+    """Return the error for an absent optional package, with the command that installs it."""
+    from cpmmd.core.installation import install_command
+
     return MissingExtraError(
-        f"{feature} needs the package '{package}', which is not installed. Install it with: pip install 'cpmmd[{extra}]'"
+        "{feature} needs the package '{package}', which is not installed. Install it with: {command}",
+        feature=feature,
+        package=package,
+        command=install_command(extra),
     )

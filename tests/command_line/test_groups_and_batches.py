@@ -82,7 +82,7 @@ def test_a_history_keeps_batches_and_skips_known_ones(batches, tmp_path):
     known = run("check", detector, *paths, "--history", history)
     assert known.exit_code == 0  # nothing was found now
     assert "in history" in known.stdout
-    from cpmmd.history import History
+    from cpmmd.monitoring.history import History
 
     with History(history) as kept:
         assert [record["batch"] for record in kept.records()] == ["monday.csv", "tuesday.csv", "wednesday.csv"]

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from cpmmd import __version__
-from cpmmd.cli import ERROR, options
+from cpmmd.cli import options
 from cpmmd.cli.failures import Commands
+from cpmmd.cli.main import ERROR
 from cpmmd.cli.options import ALPHA, METHOD
 from cpmmd.cli.settings import Reading, Settings
 
@@ -66,6 +67,7 @@ def compare(
     scale: options.Scale = None,
     format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
+    file_limit: options.FileLimit = None,
     json: options.Json = False,
     report: Report = None,
     explain: options.Explain = True,
@@ -86,8 +88,8 @@ def compare(
     from cpmmd.cli.comparison import Answering, compare_files
     from cpmmd.cli.groups import compare_groups
 
-    reading = Reading.of(columns, drop, text, format, memory_limit)
-    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale)
+    reading = Reading.of(columns, drop, text, format, file_limit)
+    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
     answering = Answering(json, report, explain)
     wanted = 2 if split_by is None else 1
     if len(files) != wanted:
@@ -95,7 +97,9 @@ def compare(
     if split_by is None:
         differs = compare_files(files, reading, settings, answering)
     else:
-        differs = compare_groups(files[0], split_by, reading, settings, answering)
+        differs, failed = compare_groups(files[0], split_by, reading, settings, answering)
+        if failed:
+            raise typer.Exit(ERROR)
     raise typer.Exit(int(differs and not exit_zero))
 
 
@@ -118,6 +122,7 @@ def fit(
     scale: options.Scale = None,
     format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
+    file_limit: options.FileLimit = None,
     json: options.Json = False,
 ) -> None:
     """Keep a reference in a file that `cpmmd check` compares batches with.
@@ -128,8 +133,8 @@ def fit(
     """
     from cpmmd.cli.detection import fit
 
-    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale)
-    fit(reference, output, example, Reading.of(columns, drop, text, format, memory_limit), settings, as_json=json)
+    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
+    fit(reference, output, example, Reading.of(columns, drop, text, format, file_limit), settings, as_json=json)
 
 
 @app.command()
@@ -146,7 +151,7 @@ def check(
     drop: options.Drop = None,
     text: options.Text = None,
     format: options.Format = None,
-    memory_limit: options.MemoryLimit = None,
+    file_limit: options.FileLimit = None,
     json: options.Json = False,
     report: Report = None,
     explain: options.Explain = True,
@@ -164,7 +169,7 @@ def check(
     from cpmmd.cli.comparison import Answering
     from cpmmd.cli.detection import Checking, check
 
-    reading = Reading.of(columns, drop, text, format, memory_limit)
+    reading = Reading.of(columns, drop, text, format, file_limit)
     differs, failed = check(detector, batches, reading, Checking(alpha, history, again), Answering(json, report, explain))
     raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
 
@@ -182,13 +187,17 @@ def power(
     alpha: options.Alpha = ALPHA,
     permutations: options.Permutations = None,
     seed: options.Seed = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Number of processes; one by default.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Number of processes, -1 for all cores; one by default.")
+    ] = None,
     columns: options.Columns = None,
     drop: options.Drop = None,
     text: options.Text = None,
     missing: options.Missing = "error",
+    scale: options.Scale = None,
     format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
+    file_limit: options.FileLimit = None,
     json: options.Json = False,
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,
 ) -> None:
@@ -204,8 +213,8 @@ def power(
 
     if len(files) != 2:
         raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
-    settings = Settings(method, alpha, permutations, seed, jobs, missing)
-    reading = Reading.of(columns, drop, text, format, memory_limit)
+    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
+    reading = Reading.of(columns, drop, text, format, file_limit)
     plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json)
 
 

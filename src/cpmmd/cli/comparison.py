@@ -6,13 +6,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cpmmd.cli import where
 from cpmmd.cli.output import note, say, say_end, say_json, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line
 from cpmmd.errors import InputError
+
+if TYPE_CHECKING:
+    from cpmmd.data.files.sample import FileSample
+    from cpmmd.explain import Explanation
+    from cpmmd.results import TestResult
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Answering:
         """Refuse a report that could not be written, before the work is done."""
         if self.report is None:
             return
-        from cpmmd.report.files import format_of
+        from cpmmd.report.formats import format_of
 
         format_of(self.report)
         if not Path(self.report).parent.is_dir():
@@ -43,8 +48,8 @@ def compare_files(files: Sequence[str], reading: Reading, settings: Settings, an
 
 
 def compare(
-    x: Any,
-    y: Any,
+    x: FileSample,
+    y: FileSample,
     files: Sequence[str],
     reading: Reading,
     settings: Settings,
@@ -62,9 +67,10 @@ def compare(
         note(noticed)
         _say_evidence(result, x, y)
     with progress():
-        explanation = where.explained(result, in_full=answering.report is not None) if answering.explain else None
+        explanation = where.explain_if_found(result, in_full=answering.report is not None) if answering.explain else None
         if answering.report is not None:
-            result.report(answering.report, command=again, title=f"{x.label} v {y.label}", explanation=explanation)
+            title = f"{x.label} v {y.label}"
+            result.report(answering.report, command=again, title=title, explanation=explanation, explain=answering.explain)
     if answering.json:
         say_json(_document(x, y, split_by, result, explanation, again, noticed))
     else:
@@ -74,27 +80,29 @@ def compare(
     return bool(result.reject)
 
 
-def _say_evidence(result: Any, x: Any, y: Any) -> None:
-    verdict, *evidence = str(result).splitlines()
-    say_verdict(verdict, differs=result.reject)
+def _say_evidence(result: TestResult, x: FileSample, y: FileSample) -> None:
+    say_verdict(result.verdict, differs=result.reject)
     say()
     say("Evidence")
-    say(f"  x            {x.label}")
-    say(f"  y            {y.label}")
-    for line in evidence:
-        if not line.startswith("  repeat with"):
-            say(line)
+    for term, value in (("x", x.label), ("y", y.label), *result.facts):
+        say(f"  {term:<12} {value}")
     sys.stdout.flush()
 
 
 def _document(
-    x: Any, y: Any, split_by: str | None, result: Any, explanation: Any, again: str, notes: list[str]
+    x: FileSample,
+    y: FileSample,
+    split_by: str | None,
+    result: TestResult,
+    explanation: Explanation | None,
+    again: str,
+    notes: list[str],
 ) -> dict[str, Any]:
     return {
         "command": "test",
         "repeat": again,
         "reject": result.reject,
-        "sentence": str(result).splitlines()[0],
+        "sentence": result.verdict,
         "split_by": split_by,
         "x": {"name": x.label, "rows": x.rows},
         "y": {"name": y.label, "rows": y.rows},

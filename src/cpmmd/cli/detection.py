@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cpmmd.cli import loaded, where
+from cpmmd.cli import where
 from cpmmd.cli.comparison import Answering
+from cpmmd.cli.failures import calling_samples, in_command_words
+from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import COMMAND, note, probability, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import STDIN, Reading, Settings, command_line
@@ -19,13 +21,13 @@ LEADING = 2  # columns named in a batch's line
 
 def fit(file: str, output: str, example: str | None, reading: Reading, settings: Settings, *, as_json: bool) -> None:
     """Fit a detector to a reference and save it."""
-    from cpmmd.detector import DriftDetector
+    from cpmmd.monitoring.detector import DriftDetector
 
-    loaded()
+    collect_garbage_from_now_on()
     if not Path(output).parent.is_dir():
         raise InputError(f"There is no folder {str(Path(output).parent)!r} for the detector. Make it first.")
     samples = reading.read([file] if example is None else [file, example])
-    detector = DriftDetector(scale=settings.scale, **settings.keywords()).fit(*(sample.data for sample in samples))
+    detector = DriftDetector(**settings.keywords()).fit(*(sample.data for sample in samples))
     detector.save(output)
     options = {"--output": output, "--example": example, **reading.arguments(), **settings.arguments(detector.seed_)}
     again = command_line("fit", [file], options)
@@ -105,10 +107,10 @@ def check(
     detector_file: str, files: Sequence[str], reading: Reading, checking: Checking, answering: Answering
 ) -> tuple[bool, bool]:
     """Test batches against a detector; whether any differs, and whether any could not be tested."""
-    from cpmmd.detector import DriftDetector
-    from cpmmd.history import History
+    from cpmmd.monitoring.detector import DriftDetector
+    from cpmmd.monitoring.history import History
 
-    loaded()
+    collect_garbage_from_now_on()
     answering.check()
     if list(files).count(STDIN) > 1:
         raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
@@ -158,12 +160,13 @@ def _tested(
                 continue
             try:
                 (sample,) = reading.read([file])
-                found = detector.test(sample.data, name=name)
+                with calling_samples(batch=sample.label):
+                    found = detector.test(sample.data, name=name)
                 record = found.to_dict()
                 kept = keep is None or keep(record)
                 checked.append(Checked(name, record, found.result, notes=(*sample.notes, *found.notes), kept=kept))
             except CpmmdError as error:
-                checked.append(Checked(name, error=str(error)))
+                checked.append(Checked(name, error=in_command_words(error)))
     return checked
 
 
@@ -179,7 +182,7 @@ def _names(files: Sequence[str]) -> list[str]:
 
 def _adjusted(checked: list[Checked], alpha: float, answering: Answering) -> list[Checked]:
     """Adjust for the number of batches tested, decide, and explain those that differ."""
-    from cpmmd.multiplicity import benjamini_hochberg
+    from cpmmd.studies.multiplicity import benjamini_hochberg
 
     pending = [batch for batch in checked if batch.pending]
     adjusted = iter(benjamini_hochberg([batch.record["pvalue"] for batch in pending]).tolist()) if pending else iter([])
@@ -190,15 +193,15 @@ def _judged(batch: Checked, adjusted: float, alpha: float, answering: Answering)
     record = {**batch.record, "adjusted": adjusted, "reject": bool(adjusted <= alpha)}
     batch = replace(batch, judged=True)
     wanted = record["reject"] and answering.explain and batch.result is not None
-    explanation = where.explained(batch.result) if wanted else None
+    explanation = where.explain_if_found(batch.result) if wanted else None
     if explanation is None:
         return replace(batch, record=record)
-    leading = tuple(feature.name for feature in explanation.features[:LEADING] if feature.contribution > 0)
+    leading = tuple(column.name for column in explanation.columns[:LEADING] if column.contribution > 0)
     return replace(batch, record={**record, "effect": explanation.effect.probability}, columns=leading)
 
 
 def _write_report(series: list[dict[str, Any]], path: str, alpha: float, detector_file: str, again: str) -> None:
-    from cpmmd.report import write_series
+    from cpmmd.report.series import write_series
 
     write_series(series, path, alpha=alpha, title=f"Batches against {detector_file}", command=again)
 

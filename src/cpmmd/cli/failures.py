@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from cpmmd.cli import ERROR, INTERRUPTED
-from cpmmd.errors import CpmmdError
+from cpmmd.cli.main import ERROR, INTERRUPTED
+from cpmmd.errors import CpmmdError, PythonWords, Setting
 
 BROKEN_PIPE = 141  # as the shell says it: 128 + SIGPIPE
 LONGEST = 2000  # characters of a message
-# Parameters of the library and what they are called here.
-OPTIONS = {"n_permutations": "permutations", "rng": "seed", "n_jobs": "jobs", "repetitions": "repetitions", "sizes": "sizes"}
+# Parameters of the library that have another name here.
+FLAGS = {"n_permutations": "permutations", "rng": "seed", "n_jobs": "jobs"}
 
 
 def debugging() -> bool:
@@ -56,7 +57,9 @@ def _explained(error: Exception) -> int:
         return BROKEN_PIPE
     if debugging():
         raise error
-    if isinstance(error, (CpmmdError, MemoryError, OSError)):
+    if isinstance(error, CpmmdError):
+        fail(in_command_words(error))
+    elif isinstance(error, (MemoryError, OSError)):
         fail(str(error) or f"{type(error).__name__} without a message")
     else:
         fail(
@@ -67,30 +70,55 @@ def _explained(error: Exception) -> int:
 
 
 def fail(message: str) -> None:
-    """Print an error, in the words of the command line."""
-    typer.echo(f"cpmmd: {one_line(in_options(message), LONGEST)}", err=True)
+    """Print an error."""
+    typer.echo(f"cpmmd: {one_line(message, LONGEST)}", err=True)
 
 
-def in_options(message: str) -> str:
-    """Give a message of the library with options in place of parameters.
+class CommandWords:
+    """Parameters are flags, samples are files."""
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self._labels = labels
+
+    def setting(self, setting: Setting) -> str:
+        """``--missing drop``, or ``--missing``."""
+        flag = "--" + FLAGS.get(setting.name, setting.name).replace("_", "-")
+        return flag if setting.value is None else f"{flag} {setting.value}"
+
+    def parameter(self, name: str) -> str:
+        """``The '--alpha' option``."""
+        return f"The '{self.setting(Setting(name))}' option"
+
+    def sample(self, name: str, *, begins: bool = False) -> str:
+        """The file's name, where a sample is one."""
+        return self._labels.get(name) or PythonWords().sample(name, begins=begins)
+
+
+def in_command_words(error: CpmmdError) -> str:
+    """Return an error's sentence in the words of the command line.
 
     Examples
     --------
-    >>> in_options("Pass missing='drop' or use n_permutations=19. The 'alpha' parameter must be small.")
-    "Pass --missing drop or use --permutations 19. The '--alpha' option must be small."
+    >>> from cpmmd.errors import InputError
+    >>> in_command_words(InputError("Pass {drop}.", drop=Setting("missing", "drop")))
+    'Pass --missing drop.'
     """
+    return error.render(CommandWords(getattr(error, "labels", {})))
 
-    def option(name: str) -> str:
-        return "--" + OPTIONS.get(name, name).replace("_", "-")
 
-    message = re.sub(r"\b(missing|method|scale)='([\w-]+)'", lambda m: f"{option(m[1])} {m[2]}", message)
-    message = re.sub(r"\b(n_permutations|alpha|n_jobs)=([\d.]+\d|\d)", lambda m: f"{option(m[1])} {m[2]}", message)
-    return re.sub(r"'(\w+)' parameter", lambda m: f"'{option(m[1])}' option", message)
+@contextmanager
+def calling_samples(**labels: str) -> Iterator[None]:
+    """Say which files the samples are, to whoever renders an error that comes from inside."""
+    try:
+        yield
+    except CpmmdError as error:
+        error.labels = labels
+        raise
 
 
 def one_line(text: str, limit: int) -> str:
     """Give text from the data or the system as one harmless line."""
-    from cpmmd.text import shown
+    from cpmmd.core.text import shown
 
     return shown(text, limit)
 

@@ -2,113 +2,111 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from cpmmd.cli.comparison import Answering, compare
+from cpmmd.cli.failures import in_command_words
+from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import note, probability, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line
-from cpmmd.errors import InputError
+from cpmmd.errors import CpmmdError, InputError
+
+if TYPE_CHECKING:
+    from cpmmd.data.files.sample import FileSample, Groups
+    from cpmmd.studies.many import ManyResults
 
 
-@dataclass(frozen=True, eq=False)
-class GroupResult:
-    """One group against the rest."""
-
-    name: str
-    result: Any
-    adjusted: float
-    alpha: float
-
-    @property
-    def reject(self) -> bool:
-        """Whether the group differs, all groups considered."""
-        return self.adjusted <= self.alpha
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
-        return {
-            "group": self.name,
-            "rows": list(self.result.sizes),
-            "pvalue": self.result.pvalue,
-            "adjusted": self.adjusted,
-            "statistic": self.result.statistic,
-            "reject": self.reject,
-        }
-
-
-def compare_groups(file: str, column: str, reading: Reading, settings: Settings, answering: Answering) -> bool:
-    """Compare the groups of a file; whether any differ."""
-    from cpmmd.io import by_groups
+def compare_groups(file: str, column: str, reading: Reading, settings: Settings, answering: Answering) -> tuple[bool, bool]:
+    """Compare the groups of a file; whether any differ, and whether any could not be compared."""
+    from cpmmd.data.files.sample import by_groups
 
     answering.check()
     (sample,) = reading.read([file], keep=[column])
     groups = by_groups(sample, column)
     if len(groups.names) == 2:
         x, y = map(groups.group, groups.names)
-        return compare(x, y, [file], reading, settings, answering, split_by=column)
+        return compare(x, y, [file], reading, settings, answering, split_by=column), False
     if answering.report is not None:
         raise InputError(
             f"A report is of one comparison. {column!r} has {len(groups.names)} groups, each compared with the rest; leave "
             "--report out, or keep two groups in the file."
         )
-    if settings.seed is None:  # one seed for all, so that one number repeats them
-        settings = replace(settings, seed=int(np.random.SeedSequence().generate_state(1)[0]))
     found = _each_against_the_rest(groups, settings)
-    again = command_line("test", [file], {"--split-by": column, **reading.arguments(), **settings.arguments(settings.seed)})
-    _answer(found, column, sample.label, again, list(groups.sample.notes), settings, as_json=answering.json)
-    return any(group.reject for group in found)
+    again = command_line("test", [file], {"--split-by": column, **reading.arguments(), **settings.arguments(found.seed)})
+    if answering.json:
+        say_json(_document(found, column, sample, groups, settings, again))
+    else:
+        _say(found, column, groups, again)
+    return bool(found.rejected), bool(found.errors)
 
 
-def _each_against_the_rest(groups: Any, settings: Settings) -> list[GroupResult]:
-    from cpmmd.multiplicity import benjamini_hochberg
+def _each_against_the_rest(groups: Groups, settings: Settings) -> ManyResults:
+    from cpmmd.studies.many import run_many
 
-    results = []
+    collect_garbage_from_now_on()
+    tests = {name: (groups.group(name).data, groups.rest(name).data) for name in groups.names}
     with progress() as line:
-        for done, name in enumerate(groups.names):
-            if line is not None:
-                line("group", done + 1, len(groups.names))
-            results.append(settings.test(groups.group(name), groups.rest(name)))
-    adjusted = benjamini_hochberg([result.pvalue for result in results])
-    tests = zip(groups.names, results, adjusted, strict=True)
-    return [GroupResult(name, result, float(p), settings.alpha) for name, result, p in tests]
+        return run_many(tests, progress=line, **settings.keywords())
 
 
-def _answer(
-    found: list[GroupResult], column: str, label: str, again: str, notes: list[str], settings: Settings, *, as_json: bool
-) -> None:
-    differing = [group.name for group in found if group.reject]
-    sentence = (
-        f"{len(differing)} of {len(found)} groups differ from the rest (adjusted p <= {settings.alpha:g})."
-        if differing
-        else f"No group differs from the rest (all adjusted p > {settings.alpha:g})."
-    )
-    if as_json:
-        document = {"command": "test-groups", "repeat": again, "reject": bool(differing), "sentence": sentence}
-        document |= {"split_by": column, "name": label, "notes": notes, "groups": [group.to_dict() for group in found]}
-        say_json(document | {"alpha": settings.alpha, "method": settings.method, "seed": settings.seed})
-        return
-    note(notes)
-    say_verdict(sentence, differs=bool(differing))
+def _sentence(found: ManyResults) -> str:
+    total = len(found.results)
+    if found.rejected:
+        return f"{len(found.rejected)} of {total} groups differ from the rest (adjusted p <= {found.alpha:g})."
+    return f"No group differs from the rest (all adjusted p > {found.alpha:g})."
+
+
+def _why(error: Exception) -> str:
+    return in_command_words(error) if isinstance(error, CpmmdError) else str(error)
+
+
+def _document(
+    found: ManyResults, column: str, sample: FileSample, groups: Groups, settings: Settings, again: str
+) -> dict[str, Any]:
+    described = [
+        {
+            "group": name,
+            "rows": list(result.sizes),
+            "pvalue": result.pvalue,
+            "adjusted": found.adjusted[name],
+            "statistic": result.statistic,
+            "reject": name in found.rejected,
+        }
+        for name, result in found.results.items()
+    ]
+    return {
+        "command": "test-groups",
+        "repeat": again,
+        "reject": bool(found.rejected),
+        "sentence": _sentence(found),
+        "split_by": column,
+        "name": sample.label,
+        "notes": [*groups.sample.notes, *(f"{name}: {_why(error)}" for name, error in found.errors.items())],
+        "groups": described,
+        "alpha": found.alpha,
+        "method": settings.method,
+        "seed": found.seed,
+    }
+
+
+def _say(found: ManyResults, column: str, groups: Groups, again: str) -> None:
+    note(groups.sample.notes)
+    say_verdict(_sentence(found), differs=bool(found.rejected))
     say()
-    _say_groups(column, found)
-    say_end(again)
-
-
-def _say_groups(column: str, found: list[GroupResult]) -> None:
     rows = [
         (
-            g.name,
-            "differs" if g.reject else "no difference",
-            probability(g.result.pvalue),
-            probability(g.adjusted),
-            str(g.result.sizes[0]),
+            name,
+            "differs" if name in found.rejected else "no difference",
+            probability(result.pvalue),
+            probability(found.adjusted[name]),
+            str(result.sizes[0]),
         )
-        for g in found
+        for name, result in found.results.items()
     ]
+    rows += [(name, "error", "", "", "") for name in found.errors]
     say_table((column, "verdict", "p", "adjusted", "rows"), rows, right=(2, 3, 4))
+    note(f"{name} could not be compared: {_why(error)}" for name, error in found.errors.items())
     say()
     say("p-values are adjusted for the number of groups (Benjamini and Hochberg).")
+    say_end(again)

@@ -11,7 +11,8 @@ from cpmmd.cli.output import say_json
 
 def list_methods(*, as_json: bool) -> None:
     """Print every method with its line."""
-    from cpmmd.api import DEFAULT_METHOD, methods
+    from cpmmd.api.two_sample import methods
+    from cpmmd.registry import DEFAULT_METHOD
 
     known = methods()
     if as_json:

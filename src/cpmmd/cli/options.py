@@ -18,7 +18,7 @@ Permutations = Annotated[
     int | None, typer.Option("--permutations", "-p", help="Number of relabelings; the method's own (999) by default.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", "-s", help="The same seed gives the same answer.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads; all cores by default.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads, -1 for all cores; all by default.")]
 Columns = Annotated[
     list[str] | None, typer.Option("--columns", "-c", metavar="A,B,...", help="Compare these columns only.", show_default=False)
 ]
@@ -37,7 +37,11 @@ Format = Annotated[
     str | None, typer.Option("--format", "-f", help="csv, tsv, jsonl, parquet, arrow, npy or npz; by the file's name by default.")
 ]
 MemoryLimit = Annotated[
-    str | None, typer.Option("--memory-limit", metavar="SIZE", help="Refuse files that take more, e.g. 500M or 8G [default: 4G].")
+    str | None,
+    typer.Option("--memory-limit", metavar="SIZE", help="Memory for the test's kernels, e.g. 500M or 8G [default: 1G]."),
+]
+FileLimit = Annotated[
+    str | None, typer.Option("--file-limit", metavar="SIZE", help="Refuse files that take more, e.g. 500M or 8G [default: 4G].")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead (`cpmmd schema` describes it).")]
 Explain = Annotated[bool, typer.Option("--explain/--no-explain", help="Say where the samples differ.")]

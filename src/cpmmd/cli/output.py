@@ -62,10 +62,10 @@ def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Se
 def say_json(document: dict[str, Any]) -> None:
     """Print one JSON document: ASCII only, so that no name can speak to the terminal."""
     from cpmmd import __version__
-    from cpmmd.results import json_clean
+    from cpmmd.core.plain import to_plain
 
     head = {"schema": SCHEMA, "cpmmd": __version__}
-    typer.echo(json.dumps(json_clean({**head, **document}), indent=2, ensure_ascii=True, allow_nan=False))
+    typer.echo(json.dumps(to_plain({**head, **document}), indent=2, ensure_ascii=True, allow_nan=False))
 
 
 SCHEMA = "cpmmd-result-1"

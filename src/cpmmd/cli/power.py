@@ -7,10 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cpmmd.cli import loaded
+from cpmmd.cli.failures import calling_samples
+from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import note, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
-from cpmmd.cli.settings import Reading, Settings, command_line, speaking_of
+from cpmmd.cli.settings import Reading, Settings, command_line
 from cpmmd.errors import InputError, missing_extra
 
 STEPS = (0.25, 0.5, 1, 2, 4)  # of the pilot, when no sizes are given
@@ -28,13 +29,13 @@ def plan(
     as_json: bool,
 ) -> None:
     """Print the power at some sizes and how many rows a wanted power takes."""
-    from cpmmd.planning import power_from_pilot
+    from cpmmd.studies.planning.pilot import power_from_pilot
 
-    loaded()
+    collect_garbage_from_now_on()
     _check_plot(plot)
     x, y = reading.read(files)
     wanted = _sizes(sizes, min(x.rows, y.rows))
-    with progress() as line, speaking_of(x.label, y.label):
+    with progress() as line, calling_samples(x=x.label, y=y.label):
         table = power_from_pilot(
             x.data, y.data, wanted, target=target, repetitions=repetitions, progress=line, **settings.keywords()
         )
@@ -94,7 +95,7 @@ def _check_plot(plot: str | None) -> None:
 def _draw(table: Any, plot: str) -> None:
     from matplotlib.figure import Figure
 
-    from cpmmd.plotting import power_curves
+    from cpmmd.plotting.power import power_curves
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")  # no pyplot: nothing opens, nothing stays behind
     power_curves(table, ax=figure.add_subplot())

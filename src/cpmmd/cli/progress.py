@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cpmmd.progress import Meter
+from cpmmd.core.progress import Meter
 
 PATIENCE = 0.5  # seconds before the first line: short commands say nothing
 INTERVAL = 0.1  # between two: short enough to look alive, long enough to cost nothing

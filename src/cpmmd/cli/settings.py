@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cpmmd.cli import loaded
+from cpmmd.cli.failures import calling_samples
+from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.options import ALPHA, METHOD, names
-from cpmmd.errors import CpmmdError, InputError
+from cpmmd.errors import InputError
 
 STDIN = "-"
 
@@ -24,7 +23,7 @@ class Reading:
     drop: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     format: str | None = None
-    memory_limit: str | None = None
+    file_limit: str | None = None
 
     @classmethod
     def of(
@@ -33,19 +32,20 @@ class Reading:
         drop: list[str] | None = None,
         text: list[str] | None = None,
         format: str | None = None,
-        memory_limit: str | None = None,
+        file_limit: str | None = None,
     ) -> Reading:
         """Give the options as they were typed."""
-        return cls(names(columns), names(drop), names(text), format, memory_limit)
+        return cls(names(columns), names(drop), names(text), format, file_limit)
 
     def read(self, files: Sequence[str], *, keep: Sequence[str] = ()) -> list[Any]:
         """Give the samples of some files; columns in ``keep`` are read whatever was chosen."""
-        from cpmmd.io import ReadOptions, read_file, selected
-        from cpmmd.io.memory import memory_limit
+        from cpmmd.data.files.limit import file_limit
+        from cpmmd.data.files.reading import ReadOptions, read_file
+        from cpmmd.data.files.sample import selected
 
         if list(files).count(STDIN) > 1:
             raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
-        options = ReadOptions(self.format, memory_limit(self.memory_limit), self.text)
+        options = ReadOptions(self.format, file_limit(self.file_limit), self.text)
         columns = (*self.columns, *keep) if self.columns else ()
         samples = [read_file(name, options) for name in files]
         return [selected(sample, columns=columns, drop=self.drop) for sample in samples]
@@ -57,7 +57,7 @@ class Reading:
             "--drop": _typed(self.drop),
             "--text": _typed(self.text),
             "--format": self.format,
-            "--memory-limit": self.memory_limit,
+            "--file-limit": self.file_limit,
         }
 
 
@@ -72,23 +72,26 @@ class Settings:
     jobs: int | None = None
     missing: str = "error"
     scale: str | None = None
+    memory_limit: str | None = None
 
     def test(self, x: Any, y: Any, progress: Any = None) -> Any:
         """Give the result of comparing two file samples."""
-        from cpmmd.api import two_sample_test
+        from cpmmd.api.two_sample import two_sample_test
 
-        loaded()
-        with speaking_of(x.label, y.label):
-            return two_sample_test(x.data, y.data, scale=self.scale, progress=progress, **self.keywords())
+        collect_garbage_from_now_on()
+        with calling_samples(x=x.label, y=y.label):
+            return two_sample_test(x.data, y.data, progress=progress, **self.keywords())
 
     def keywords(self) -> dict[str, Any]:
-        """Give what tests, detectors and plans of the library all take, under its names."""
+        """Return what tests, detectors and plans of the library all take, under its names."""
         return {
             "method": self.method,
             "alpha": self.alpha,
             "n_permutations": self.permutations,
             "rng": self.seed,
             "n_jobs": self.jobs,
+            "memory_limit": self.memory_limit,
+            "scale": self.scale,
             "missing": self.missing,
         }
 
@@ -100,20 +103,9 @@ class Settings:
             "--permutations": self.permutations,
             "--missing": None if self.missing == "error" else self.missing,
             "--scale": self.scale,
+            "--memory-limit": self.memory_limit,
             "--seed": seed,
         }
-
-
-@contextmanager
-def speaking_of(x: str, y: str) -> Iterator[None]:
-    """Say which files x and y are, where a message of the library speaks of them."""
-    try:
-        yield
-    except CpmmdError as error:
-        message = str(error)
-        if not re.search(r"\b(sample|in|of) [xy]\b", message):
-            raise
-        raise type(error)(f"{message} (x is {x}, y is {y}.)") from error
 
 
 def command_line(command: str, files: Sequence[str], options: Mapping[str, Any]) -> str:

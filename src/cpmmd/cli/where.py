@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cpmmd.cli.output import say, say_table
 from cpmmd.errors import CpmmdError
 
+if TYPE_CHECKING:
+    from cpmmd.explain import ColumnContribution, Explanation
+    from cpmmd.results import TestResult
+
 TOP = 3
 # A look in passing: with all rows and permutations it would cost several times the test itself. Reports explain at full length.
-LOOK = {"max_rows": 500, "n_feature_permutations": 2, "top": TOP}
+LOOK = {"max_rows": 500, "n_column_permutations": 2, "top": TOP}
 
 
-def explained(result: Any, *, in_full: bool = False) -> Any:
+def explain_if_found(result: TestResult, *, in_full: bool = False) -> Explanation | None:
     """Give the explanation of a result that found a difference, in passing or in full; None where there is none to give."""
     if not result.reject:
         return None
@@ -22,25 +26,25 @@ def explained(result: Any, *, in_full: bool = False) -> Any:
         return None
 
 
-def say_where(explanation: Any) -> None:
+def say_where(explanation: Explanation) -> None:
     """Print the sentence and the leading columns."""
     say()
     say("Where")
     say(f"  {explanation.sentence}")
     say_table(
         ("column", "share", "+-", "x", "y"),
-        [_row(feature) for feature in explanation.features[:TOP]],
+        [_row(column) for column in explanation.columns[:TOP]],
         right=(1, 2, 3, 4),
     )
 
 
-def _row(feature: Any) -> tuple[str, ...]:
-    means = [feature.mean_x, feature.mean_y]
+def _row(column: ColumnContribution) -> tuple[str, ...]:
+    means = [column.mean_x, column.mean_y]
     numbers = ["" if value is None else f"{value:.4g}" for value in means]
-    return (feature.name, f"{feature.contribution:.0%}", f"{feature.standard_error:.0%}", *numbers)
+    return (column.name, f"{column.contribution:.0%}", f"{column.standard_error:.0%}", *numbers)
 
 
-def document(explanation: Any) -> dict[str, Any] | None:
+def document(explanation: Explanation | None) -> dict[str, Any] | None:
     """Give an explanation in plain JSON types, without a number for every row."""
     if explanation is None:
         return None

@@ -8,45 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cpmmd.core.arrays import Array, Labels, Rows
+from cpmmd.explain.sides import Sides
 from cpmmd.kernels.additive import AdditiveForm, additive_form
-from cpmmd.kernels.base import SelectedKernel
+from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.tiles import cut
-from cpmmd.mmd import quadratic_constant, u_centre
-from cpmmd.samples import Array, Labels, Rows
+from cpmmd.permutation.mmd import quadratic_constant, u_centre
 
 Group = tuple[int, ...]  # matrix columns that are permuted together
 Orders = Sequence[Rows]  # permutations of the rows
 Triangle = list[Array]  # one tile of rows after another, each against itself and the rows that follow
 BUDGET = 4e8  # kernel values: seconds
 TILE_ROWS = 64  # a tile of 64 rows by some 1000 columns stays in a core's cache
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Which rows are whose: from sums over a kernel matrix's rows to witness and squared MMD."""
-
-    labels: Labels
-
-    @property
-    def sides(self) -> Array:
-        """N x 2 marks of X and Y."""
-        return np.column_stack([self.labels, ~self.labels]).astype(np.float64)
-
-    def witness(self, sums: Array, diagonal: Array) -> Array:
-        """Give the leave-one-out witness from each row's sums over X and Y, its own value among them."""
-        m, n = np.count_nonzero(self.labels), np.count_nonzero(~self.labels)
-        to_x = (sums[:, 0] - diagonal * self.labels) / (m - self.labels)
-        to_y = (sums[:, 1] - diagonal * ~self.labels) / (n - ~self.labels)
-        return np.asarray(to_x - to_y)
-
-    def mmd2(self, witness: Array) -> Array:
-        """Give the unbiased squared MMD of witness values (in the last axis)."""
-        return np.asarray(witness[..., self.labels].mean(axis=-1) - witness[..., ~self.labels].mean(axis=-1))
-
-    def variance(self, influence: Array) -> Array:
-        """Give the first-order variance of the U-statistic whose witness this is: 4 Var_x/m + 4 Var_y/n."""
-        parts = [influence[..., side] for side in (self.labels, ~self.labels)]
-        return np.asarray(sum(4 * part.var(axis=-1) / part.shape[-1] for part in parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +45,7 @@ class Drops:
     standard_errors: Array
 
 
-def affordable_rows(kernel: SelectedKernel, features: int, permutations: int, width: int) -> int:
+def affordable_rows(kernel: Kernel, features: int, permutations: int, width: int) -> int:
     """Give the number of rows whose contributions stay within the budget.
 
     Measured in values of an additive kernel: one of another kernel costs up to 4, the distance in one column a tenth.
@@ -82,7 +55,7 @@ def affordable_rows(kernel: SelectedKernel, features: int, permutations: int, wi
     return math.isqrt(int(BUDGET / (features * permutations + width * math.log2(features + 1) / 10)))
 
 
-def permutation_drops(rows: Array, labels: Labels, kernel: SelectedKernel, groups: Sequence[Group], orders: Orders) -> Drops:
+def permutation_drops(rows: Array, labels: Labels, kernel: Kernel, groups: Sequence[Group], orders: Orders) -> Drops:
     """Permute each group of columns by each of ``orders`` and give what the squared MMD loses.
 
     Notes
@@ -90,55 +63,55 @@ def permutation_drops(rows: Array, labels: Labels, kernel: SelectedKernel, group
     Cost: groups x permutations x rows^2 / 2 kernel values where the kernel's distance adds up over columns; twice that, and the
     feature map each time, for other kernels.
     """
-    pairs, K = Pairs(labels), kernel.gram(rows)
-    full = pairs.witness(K @ pairs.sides, K.diagonal())
-    mmd2, noise = float(pairs.mmd2(full)), _noise(K, labels)
+    sides, K = Sides(labels), kernel.gram(rows)
+    full = sides.witness(K @ sides.marks, K.diagonal())
+    mmd2, noise = float(sides.mmd2(full)), _noise(K, labels)
     del K
     form, numbered = additive_form(kernel), list(enumerate(groups))
     permuted = (
-        _by_recomputing(rows, pairs, kernel, numbered, orders)
+        _by_recomputing(rows, sides, kernel, numbered, orders)
         if form is None
-        else _by_distances(rows, pairs, form, numbered, orders)
+        else _by_distances(rows, sides, form, numbered, orders)
     )
     lost, shares, errors = np.empty((len(groups), len(orders))), np.empty(len(groups)), np.empty(len(groups))
     unit = max(mmd2, noise) or math.inf  # nothing at all is no share of anything
     for position, witness in permuted:
         drop = full - witness
-        lost[position] = pairs.mmd2(drop)
+        lost[position] = sides.mmd2(drop)
         shares[position] = lost[position].mean() / unit
         # delta method: where the unit is mmd2 itself, a row moves numerator and denominator together
         influence = drop.mean(axis=0) - (shares[position] * full if unit == mmd2 else 0.0)
         rounds = lost[position].var(ddof=1) / len(orders)
-        errors[position] = math.sqrt(rounds + float(pairs.variance(influence))) / unit
+        errors[position] = math.sqrt(rounds + float(sides.variance(influence))) / unit
     return Drops(mmd2, noise, lost, shares, errors)
 
 
 def _by_recomputing(
-    rows: Array, pairs: Pairs, kernel: SelectedKernel, groups: list[tuple[int, Group]], orders: Orders
+    rows: Array, sides: Sides, kernel: Kernel, groups: list[tuple[int, Group]], orders: Orders
 ) -> Iterator[tuple[int, Array]]:
     """Give the witness under each permutation for kernels that mix columns: the whole matrix anew."""
-    changed, sides = rows.copy(), pairs.sides
+    changed, marks = rows.copy(), sides.marks
     for position, group in groups:
         columns, witness = list(group), []
         for order in orders:
             changed[:, columns] = rows[order][:, columns]
             K = kernel.gram(changed)
-            witness.append(pairs.witness(K @ sides, K.diagonal()))
+            witness.append(sides.witness(K @ marks, K.diagonal()))
         changed[:, columns] = rows[:, columns]
         yield position, np.array(witness)
 
 
 def _by_distances(
-    rows: Array, pairs: Pairs, form: AdditiveForm, groups: list[tuple[int, Group]], orders: Orders
+    rows: Array, sides: Sides, form: AdditiveForm, groups: list[tuple[int, Group]], orders: Orders
 ) -> Iterator[tuple[int, Array]]:
     """Give the witness under each permutation by exchanging one group's part of the distances."""
-    sides, diagonal = pairs.sides, np.full(len(rows), form.of(np.zeros(1))[0])
+    marks, diagonal = sides.marks, np.full(len(rows), form.of(np.zeros(1))[0])
     permuted = {column for _, group in groups for column in group}
     untouched = [column for column in range(rows.shape[1]) if column not in permuted]
     for position, group, outside in _without_each(rows, groups, form, _triangle(rows[:, untouched], form)):
         own = rows[:, list(group)]
-        sums = (_exchanged_sums(outside, own[order], form, sides) for order in orders)
-        yield position, np.array([pairs.witness(each, diagonal) for each in sums])
+        sums = (_exchanged_sums(outside, own[order], form, marks) for order in orders)
+        yield position, np.array([sides.witness(each, diagonal) for each in sums])
 
 
 def _triangle(columns: Array, form: AdditiveForm) -> Triangle:
@@ -168,14 +141,14 @@ def _without_each(
         yield from _without_each(rows, these, form, added)
 
 
-def _exchanged_sums(outside: Triangle, own: Array, form: AdditiveForm, sides: Array) -> Array:
+def _exchanged_sums(outside: Triangle, own: Array, form: AdditiveForm, marks: Array) -> Array:
     """Give each row's kernel sums over X and Y, where one group's columns are ``own`` and the others are ``outside``."""
-    sums = np.zeros_like(sides)
+    sums = np.zeros_like(marks)
     for block, rest, tile in zip(cut(len(own), TILE_ROWS), outside, _triangle(own, form), strict=True):
         tile += rest
         K, width = form.of(tile), len(tile)
-        sums[block] += K @ sides[block.start :]
-        sums[block.stop :] += K[:, width:].T @ sides[block]
+        sums[block] += K @ marks[block.start :]
+        sums[block.stop :] += K[:, width:].T @ marks[block]
     return sums
 
 

@@ -1,4 +1,4 @@
-"""How Y differs from X in one feature, in numbers and in words."""
+"""How Y differs from X in one column, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.explain.features import Feature, number_values
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.text import shown
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import MISSING
+from cpmmd.explain.columns import DataColumn, number_values
 from cpmmd.explain.words import LONGEST
-from cpmmd.inputs import Samples
-from cpmmd.inputs.preparation import MISSING
-from cpmmd.samples import Array, Rows
-from cpmmd.text import shown
 
 LEVELS = 5  # of a category, those with the largest difference
 CLEAR = 3.0  # standard errors from which a word such as "higher" is used: there may be many columns
@@ -22,16 +22,16 @@ COMPARED = {"date": ("later", "earlier"), "boolean": ("more often true", "less o
 Candidate = tuple[float, str]  # difference in standard errors, and its words
 
 
-def describe(samples: Samples, feature: Feature, rows: Rows) -> dict[str, Any]:
-    """Give means, spreads, levels and missing shares of a feature in X and Y, and the ``difference`` in words."""
-    of_x, of_y = rows[rows < samples.m], rows[rows >= samples.m]
-    if feature.kind == "category":
-        values = samples.categories[feature.name]
+def describe(pool: Pool, column: DataColumn, rows: Rows) -> dict[str, Any]:
+    """Give means, spreads, levels and missing shares of a column in X and Y, and the ``difference`` in words."""
+    of_x, of_y = rows[rows < pool.m], rows[rows >= pool.m]
+    if column.kind == "category":
+        values = pool.categories[column.name]
         return _describe_levels(_counted(values[of_x]), _counted(values[of_y]))
-    x, y = number_values(samples, of_x, feature), number_values(samples, of_y, feature)
+    x, y = number_values(pool, of_x, column), number_values(pool, of_y, column)
     a, b = _Moments.of(x[~np.isnan(x)]), _Moments.of(y[~np.isnan(y)])
     missing = 1 - a.size / len(x), 1 - b.size / len(y)
-    candidates = [_share_candidate("missing", *missing, len(x), len(y)), *_number_candidates(a, b, feature.kind)]
+    candidates = [_share_candidate("missing", *missing, len(x), len(y)), *_number_candidates(a, b, column.kind)]
     return {
         "mean_x": a.mean,
         "mean_y": b.mean,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, stdtrit
 
+from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.explain.values import Effect
-from cpmmd.mmd import witness
-from cpmmd.samples import Array, Labels, Rows
+from cpmmd.permutation.mmd import witness
 
 CONFIDENCE = 0.95
 
@@ -30,19 +30,6 @@ def own_order(matrix: Array) -> Rows:
     rows = np.ascontiguousarray(matrix)
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
     return np.argsort(keys, kind="stable")
-
-
-def leave_one_out_witness(K: Array, labels: Labels) -> Array:
-    """Give mean k(z, X) - mean k(z, Y) of each row of the pool, the row itself left out.
-
-    Notes
-    -----
-    The mean over the rows of X less the mean over the rows of Y is the unbiased squared MMD.
-    """
-    others = K.copy()
-    np.fill_diagonal(others, 0.0)
-    m, n = np.count_nonzero(labels), np.count_nonzero(~labels)
-    return np.asarray(others[:, labels].sum(axis=1) / (m - labels) - others[:, ~labels].sum(axis=1) / (n - ~labels))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from cpmmd.results import json_clean
-from cpmmd.samples import Array, Rows
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.plain import plain_dict, to_plain
+from cpmmd.procedures.outcome import TestOutcome
 
-PRINTED = 8  # features in the printed summary
+PRINTED = 8  # columns in the printed summary
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,11 @@ class RowEvidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return {"sample": self.sample, "row": self.row, "witness": self.witness, "values": json_clean(self.values)}
+        return {"sample": self.sample, "row": self.row, "witness": self.witness, "values": to_plain(self.values)}
 
 
 @dataclass(frozen=True)
-class FeatureContribution:
+class ColumnContribution:
     """What one column has to do with the difference.
 
     Attributes
@@ -86,8 +87,7 @@ class FeatureContribution:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        answer: dict[str, Any] = json_clean(vars(self))
-        return answer
+        return plain_dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Explanation:
         The numbers of those rows in the samples as they were passed in.
     top_x, top_y
         The rows of X that are most unlike Y, and the rows of Y that are most unlike X.
-    features
+    columns
         Columns by contribution, largest first.
     effect
         An effect size, on rows that the witness has not seen.
@@ -132,6 +132,8 @@ class Explanation:
         Whether the explained rows had no part in choosing the kernel.
     notes
         What to bear in mind.
+    outcome
+        The result that is explained.
     """
 
     sentence: str
@@ -141,18 +143,19 @@ class Explanation:
     rows_y: Rows
     top_x: tuple[RowEvidence, ...]
     top_y: tuple[RowEvidence, ...]
-    features: tuple[FeatureContribution, ...]
+    columns: tuple[ColumnContribution, ...]
     effect: Effect
     held_out: bool
     notes: tuple[str, ...] = ()
+    outcome: TestOutcome | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        answer: dict[str, Any] = json_clean(
+        return plain_dict(
             {
                 "sentence": self.sentence,
                 "effect": self.effect.to_dict(),
-                "features": [feature.to_dict() for feature in self.features],
+                "columns": [column.to_dict() for column in self.columns],
                 "top_x": [row.to_dict() for row in self.top_x],
                 "top_y": [row.to_dict() for row in self.top_y],
                 "witness_x": self.witness_x,
@@ -163,13 +166,12 @@ class Explanation:
                 "notes": list(self.notes),
             }
         )
-        return answer
 
     def __str__(self) -> str:
+        from cpmmd.core.text import shown
         from cpmmd.explain.words import LONGEST
-        from cpmmd.text import shown
 
-        leading = self.features[:PRINTED]
+        leading = self.columns[:PRINTED]
         names = [f"{shown(f.label, LONGEST)}{': y is ' * bool(f.difference)}{f.difference}" for f in leading]
         shares = [f"    {f.contribution:7.1%} +- {f.standard_error:.1%}  {name}" for f, name in zip(leading, names, strict=True)]
         tops = [

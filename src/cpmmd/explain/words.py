@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cpmmd.explain.values import Effect, FeatureContribution
-from cpmmd.text import shown
+from cpmmd.core.text import shown
+from cpmmd.explain.values import ColumnContribution, Effect
 
 LONGEST = 40  # characters of a name in a sentence
 NAMED = 3  # columns in a sentence
 NEAR_THE_TOP = 0.2  # a column is named when it has this share of the first one's contribution
 
 
-def quoted(feature_name: str, label: str) -> str:
+def quoted(name: str, label: str) -> str:
     """Give a name for a sentence: quoted where it is the data's own."""
     short = shown(label, LONGEST)
-    return f"'{short}'" if feature_name == label else short
+    return f"'{short}'" if name == label else short
 
 
-def sentence(features: Sequence[FeatureContribution], effect: Effect, *, reject: bool, pvalue: float, alpha: float) -> str:
+def sentence(columns: Sequence[ColumnContribution], effect: Effect, *, reject: bool, pvalue: float, alpha: float) -> str:
     """Say where the samples differ, or that no difference was found."""
     told = f"a random row of y looks more like y than a random row of x does {effect}"
     if not reject:
         return f"No difference was found (p = {pvalue:.3g} at level {alpha:g}): {told}, where 50% is no difference at all."
-    named = _named(features)
+    named = _named(columns)
     if not named:
         return f"The samples differ, but no single column stands out; {told}."
     return f"Rows of y are {named}; {told}."
 
 
-def _named(features: Sequence[FeatureContribution]) -> str:
+def _named(columns: Sequence[ColumnContribution]) -> str:
     """Say how the leading columns differ, those that differ in the same way together."""
-    clear = [f for f in features if f.clear]
+    clear = [f for f in columns if f.clear]
     ways: dict[str, list[str]] = {}
     for f in clear[:NAMED]:
         if f.contribution >= NEAR_THE_TOP * clear[0].contribution:

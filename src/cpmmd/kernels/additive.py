@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from cpmmd.core.arrays import Array
 from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import SelectedKernel
-from cpmmd.kernels.manhattan import Manhattan
+from cpmmd.kernels.base import Kernel
+from cpmmd.kernels.laplacian_l1 import LaplacianL1
 from cpmmd.kernels.radial import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.samples import Array
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class AdditiveForm:
         return np.asarray(cdist(rows, others, self.metric))
 
 
-def additive_form(kernel: SelectedKernel) -> AdditiveForm | None:
+def additive_form(kernel: Kernel) -> AdditiveForm | None:
     """Give a kernel's additive form, None where it has none (lifts and networks mix the columns)."""
     if isinstance(kernel, RadialKernel):
         if kernel.norm == "l1":
             return AdditiveForm("cityblock", kernel.of_distances)
         return AdditiveForm("sqeuclidean", lambda apart: kernel.of_distances(np.sqrt(apart, out=apart)))
-    if isinstance(kernel, ScaledKernel) and isinstance(kernel.family, (Bandwidth, Manhattan)):
-        family, sigma = kernel.family, kernel.sigma
+    if isinstance(kernel, ScaledKernel) and isinstance(kernel.family, (Bandwidth, LaplacianL1)):
+        family, bandwidth = kernel.family, kernel.bandwidth
 
         def of(apart: Array) -> Array:
-            return family.base_kernel.of_exponent(family.exponent_of(apart), sigma, out=apart)
+            return family.base_kernel.of_exponent(family.exponent_of(apart), bandwidth, out=apart)
 
         return AdditiveForm("sqeuclidean" if family.squared else "cityblock", of)
     return None

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cpmmd.core.arrays import Array
 from cpmmd.kernels.base import base_kernel
 from cpmmd.kernels.lift import LiftedRows
 from cpmmd.kernels.scaled import ScaleFamily
-from cpmmd.samples import Array
 
 
 @dataclass(frozen=True)
 class Bandwidth(ScaleFamily):
-    """k(x/sigma, x'/sigma) for all sigma > 0.
+    """k(x/b, x'/b) for all bandwidths b.
 
     Parameters
     ----------
     base
-        ``"gaussian"``, ``exp(-|x-x'|^2 / 2 sigma^2)``, or ``"laplacian"``, ``exp(-|x-x'| / sigma)``.
+        ``"gaussian"``, ``exp(-|x-x'|^2 / 2 b^2)``, or ``"laplacian"``, ``exp(-|x-x'| / b)``.
 
     Examples
     --------
@@ -25,10 +25,17 @@ class Bandwidth(ScaleFamily):
     Bandwidth(base='gaussian')
     """
 
+    citations = ("gretton2012kernel",)
+
     base: str = "gaussian"
 
     def __post_init__(self) -> None:
         base_kernel(self.base)
+
+    @property
+    def label(self) -> str:
+        """The family in few words, for a legend."""
+        return self.base
 
     @property
     def geometry(self) -> tuple[object, ...]:
@@ -43,6 +50,6 @@ class Bandwidth(ScaleFamily):
         """Give 1: the lift is the identity."""
         return 1.0
 
-    def proxy_constant(self, width: int, size: int) -> float:  # noqa: ARG002
+    def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
         """c_H = d_out (proof of the proxy bound, linear regime)."""
-        return float(width)
+        return float(columns)

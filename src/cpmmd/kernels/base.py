@@ -1,27 +1,41 @@
-"""Base kernels on distances, each with its bound and Lipschitz constant (Assumption 1 of the paper)."""
+"""The words of this room: base kernel (k on distances), kernel (a fixed function of two rows), family (a set of kernels).
+
+A *base kernel* has a bound and a Lipschitz constant (Assumption 1 of the paper). A *kernel* is what is tested. A *family* is
+what may be chosen from; a *class* (:class:`cpmmd.KernelClass`) is a family with its coordinates and the range that is searched.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
+from cpmmd.core.arrays import Array
 from cpmmd.errors import unknown_name
-from cpmmd.samples import Array
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from cpmmd.data.prepared import PreparedPool
+    from cpmmd.kernels.deep.gram import Trainable
 
 
 @dataclass(frozen=True)
 class BaseKernel:
-    """k(u, u') = exp(-e(u - u') / sigma^power), with e the base kernel's exponent.
+    """k(u, u') = exp(-e(u - u') / bandwidth^power), with e the base kernel's exponent.
 
     Attributes
     ----------
     bound
         nu: 0 <= k <= nu.
     lipschitz
-        l: |k(u, v) - k(u', v)| <= l |u - u'| at sigma = 1.
+        l: |k(u, v) - k(u', v)| <= l |u - u'| at bandwidth 1.
     """
 
     name: str
@@ -30,18 +44,18 @@ class BaseKernel:
     lipschitz: float
 
     def exponent(self, sq_distances: Array) -> Array:
-        """Turn squared distances into exponents at sigma = 1, in place."""
+        """Turn squared distances into exponents at bandwidth 1, in place."""
         if self.power == 2:
             sq_distances *= 0.5
             return sq_distances
         return np.sqrt(sq_distances, out=sq_distances)
 
-    def of_exponent(self, exponent: Array, sigma: float, out: Array | None = None) -> Array:
-        """Give the kernel values at bandwidth ``sigma``."""
-        # Two divisions instead of sigma**2: the square over- and underflows long before the ratio does.
-        scaled = np.multiply(exponent, -1.0 / sigma, out=out)
+    def of_exponent(self, exponent: Array, bandwidth: float, out: Array | None = None) -> Array:
+        """Give the kernel values at one bandwidth."""
+        # Two divisions instead of bandwidth**2: the square over- and underflows long before the ratio does.
+        scaled = np.multiply(exponent, -1.0 / bandwidth, out=out)
         if self.power == 2:
-            scaled *= 1.0 / sigma
+            scaled *= 1.0 / bandwidth
         return np.exp(scaled, out=scaled)
 
 
@@ -72,8 +86,12 @@ def base_kernel(name: str) -> BaseKernel:
     return BASE_KERNELS[name]
 
 
-class SelectedKernel(Protocol):
-    """A frozen kernel: everything the test half, certificates and explanations need of a selection."""
+Tensors = dict[str, npt.NDArray[Any]]  # the arrays that make a trained kernel
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """A fixed kernel: everything that tests, certificates, explanations and files need of it."""
 
     @property
     def bound(self) -> float:
@@ -90,5 +108,49 @@ class SelectedKernel(Protocol):
     def gram(self, rows: Array, others: Array | None = None) -> Array:
         """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
 
-    def to_dict(self) -> dict[str, object]:
-        """Describe the kernel in plain JSON types."""
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the kernel in plain JSON types: its ``family``, that family's ``options``, and its own numbers."""
+
+    def tensors(self) -> Tensors:
+        """Return the arrays that make the kernel beside its description: none but for trained ones."""
+
+
+@runtime_checkable
+class FeatureKernel(Protocol):
+    """A Gaussian kernel of bandwidth 1 on features that can be computed once for each row."""
+
+    def features(self, rows: Array) -> Array:
+        """Return h(x) of each row."""
+
+
+class KernelFamily(ABC):
+    """A set of kernels to choose from.
+
+    Attributes
+    ----------
+    citations
+        Keys in ``citations.bib`` of what to cite for it.
+    """
+
+    citations: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def proxy_constant(self, columns: int, size: int) -> float | None:
+        """c_H of the proxy bound for ``size`` inputs of so many columns; None outside the theorem."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> Kernel:
+        """Return the kernel of this family that ``to_dict`` and ``tensors`` described; ``module`` is a network no file holds."""
+
+
+class TrainedFamily(KernelFamily):
+    """A family whose members are found by gradient ascent."""
+
+    @abstractmethod
+    def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> Trainable:
+        """Return the family on one training half, for gradient ascent."""
+
+    @abstractmethod
+    def for_calibration(self) -> tuple[TrainedFamily, str]:
+        """Return the family that C1 is calibrated on, and a note where it is not this one."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cpmmd.samples import Array
+from cpmmd.core.arrays import Array
 
 # What rounding may leave of a zero distance, relative to the two squared norms.
 ZERO = 16 * float(np.finfo(np.float64).eps)

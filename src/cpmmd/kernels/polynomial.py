@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cpmmd import validation
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array
 from cpmmd.kernels.base import base_kernel
 from cpmmd.kernels.lift import LiftedRows
 from cpmmd.kernels.scaled import ScaleFamily
-from cpmmd.samples import Array
 
 MAX_DEGREE = 6
 
 
 @dataclass(frozen=True)
 class Polynomial(ScaleFamily):
-    """k(Psi_p(x)/sigma, Psi_p(x')/sigma), Psi_p all monomials of degree 1 to p, for all sigma > 0.
+    """k(Psi_p(x)/b, Psi_p(x')/b), Psi_p all monomials of degree 1 to p, for all bandwidths.
 
     Parameters
     ----------
@@ -32,6 +32,8 @@ class Polynomial(ScaleFamily):
     Polynomial(degree=3, base='laplacian')
     """
 
+    citations = ("ni2026kernel",)
+
     degree: int = 4
     base: str = "laplacian"
     about_origin = True
@@ -39,6 +41,11 @@ class Polynomial(ScaleFamily):
     def __post_init__(self) -> None:
         validation.whole("degree", self.degree, at_least=1, at_most=MAX_DEGREE)
         base_kernel(self.base)
+
+    @property
+    def label(self) -> str:
+        """The family in few words, for a legend."""
+        return f"polynomial of degree {self.degree}"
 
     @property
     def geometry(self) -> tuple[object, ...]:
@@ -61,6 +68,6 @@ class Polynomial(ScaleFamily):
         radius = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)))
         return float(np.sqrt(sum((k * radius ** (k - 1)) ** 2 for k in range(1, self.degree + 1))))
 
-    def proxy_constant(self, width: int, size: int) -> float:  # noqa: ARG002 - the same for every width
+    def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002 - the same for every width
         """c_H = 1 (proof of the proxy bound, polynomial regime)."""
         return 1.0

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from cpmmd.errors import InputError, unknown_name
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array
+from cpmmd.errors import unknown_name
 from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.manhattan import Manhattan
-from cpmmd.samples import Array
+from cpmmd.kernels.base import Tensors
+from cpmmd.kernels.laplacian_l1 import LaplacianL1
+
+RADIAL = "radial"  # what files call the family of these kernels: it is a list of names, not a class
 
 
 @dataclass(frozen=True)
@@ -24,10 +29,10 @@ class Profile:
 
 
 def _gaussian(u: Array) -> Array:
-    return np.exp(-np.square(u))
+    return np.exp(-0.5 * np.square(u))
 
 
-def _laplace(u: Array) -> Array:
+def _laplacian(u: Array) -> Array:
     return np.exp(-u)
 
 
@@ -47,7 +52,7 @@ def _matern(u: Array, half: int) -> Array:
 
 PROFILES: dict[str, Profile] = {
     "gaussian": Profile("l2", _gaussian),
-    "laplace": Profile("l1", _laplace),
+    "laplacian_l1": Profile("l1", _laplacian),
     "imq": Profile("l2", _imq),
     **{f"matern_{half}.5_{norm}": Profile(norm, partial(_matern, half=half)) for norm in ("l1", "l2") for half in range(5)},
 }
@@ -64,7 +69,7 @@ def collection_names(kernels: str | Sequence[str]) -> tuple[str, ...]:
     """Give the names of a collection of kernels, checked."""
     names = (kernels,) if isinstance(kernels, str) else tuple(kernels)
     if not names:
-        raise InputError("The 'kernels' parameter must name at least one kernel. Got none.")
+        raise validation.wrong("kernels", "must name at least one kernel", kernels)
     for name in names:
         profile(name)
     return names
@@ -74,7 +79,7 @@ def distances(norm: str, rows: Array, others: Array | None = None) -> Array:
     """Give the L1 or L2 distances of all pairs."""
     if norm == "l2":
         return Bandwidth("laplacian").exponents(rows, others)  # the Laplacian's exponent is the distance
-    return Manhattan().exponents(rows, others)
+    return LaplacianL1().exponents(rows, others)
 
 
 @dataclass(frozen=True)
@@ -112,9 +117,19 @@ class RadialKernel:
         """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
         return self.of_distances(distances(self.norm, rows, others))
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Describe the kernel in plain JSON types."""
-        return {"type": "radial", "name": self.name, "bandwidth": self.bandwidth}
+        return {"family": RADIAL, "options": {"name": self.name}, "bandwidth": self.bandwidth}
+
+    def tensors(self) -> Tensors:
+        """Return no arrays: the description says it all."""
+        return {}
+
+    @classmethod
+    def restore(cls, described: Mapping[str, Any]) -> RadialKernel:
+        """Return the kernel that :meth:`to_dict` described."""
+        profile(described["options"]["name"])
+        return cls(described["options"]["name"], validation.positive("bandwidth", described["bandwidth"]))
 
     def __str__(self) -> str:
         return f"{self.name} at bandwidth {self.bandwidth:.4g}"

@@ -1,4 +1,4 @@
-"""The Laplacian of lengths, exp(-| |x| - |x'| | / sigma): how far rows are from the origin, wherever they lie."""
+"""The Laplacian of lengths, exp(-| |x| - |x'| | / bandwidth): how far rows are from the origin, wherever they lie."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cpmmd.core.arrays import Array
 from cpmmd.kernels.lift import Lifted
 from cpmmd.kernels.scaled import ScaleFamily
-from cpmmd.samples import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,8 @@ class _Lengths(Lifted):
 
 @dataclass(frozen=True)
 class Radius(ScaleFamily):
-    """``exp(-| |x| - |x'| | / sigma)`` for all sigma > 0; on standardised coordinates a length is a distance from the centre.
+    """``exp(-| |x| - |x'| | / bandwidth)`` for all bandwidths; on standardised coordinates a length is a distance from the
+    centre.
 
     Sees what moves all columns outwards or inwards together: heavier tails, another spread. It does not see directions.
 
@@ -30,6 +31,8 @@ class Radius(ScaleFamily):
     >>> Radius()
     Radius()
     """
+
+    citations = ("gretton2012kernel",)
 
     @property
     def base(self) -> str:  # type: ignore[override]
@@ -52,6 +55,6 @@ class Radius(ScaleFamily):
         """Give 1: lengths differ by no more than the rows do."""
         return 1.0
 
-    def proxy_constant(self, width: int, size: int) -> float:  # noqa: ARG002
+    def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
         """c_H = 1, as for a single column."""
         return 1.0

@@ -1,29 +1,39 @@
-"""One-parameter families k(psi(x)/sigma, psi(x')/sigma): what bandwidths and polynomial lifts share."""
+"""One-parameter families k(psi(x)/bandwidth, psi(x')/bandwidth): what bandwidths and polynomial lifts share."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from cpmmd.errors import InputError
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array
+from cpmmd.errors import InputError, Setting
 from cpmmd.kernels import tiles
-from cpmmd.kernels.base import BaseKernel, base_kernel
+from cpmmd.kernels.base import BaseKernel, KernelFamily, Tensors, base_kernel
 from cpmmd.kernels.lift import Lifted
-from cpmmd.samples import Array
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
-class ScaleFamily(ABC):
-    """A class H = {x -> psi(x)/sigma : sigma > 0} for one fixed lift psi."""
+class ScaleFamily(KernelFamily):
+    """All x -> psi(x)/bandwidth for one fixed lift psi: one kernel for each bandwidth."""
 
     base: str
     squared: bool = True  # whether the lifted rows give squared distances
     about_origin: bool = False  # whether moving all rows changes the distances
 
+    @property
+    def label(self) -> str:
+        """The family in few words, for a legend."""
+        return type(self).__name__.lower()
+
     def exponent_of(self, distances: Array) -> Array:
-        """Turn a tile of (squared) distances into exponents at sigma = 1, in place."""
+        """Turn a tile of (squared) distances into exponents at bandwidth 1, in place."""
         return self.base_kernel.exponent(distances) if self.squared else distances
 
     @property
@@ -44,25 +54,25 @@ class ScaleFamily(ABC):
     def lift_lipschitz(self, rows: Array) -> float:
         """Bound the Lipschitz constant of psi on the ball that holds ``rows``."""
 
-    @abstractmethod
-    def proxy_constant(self, width: int, size: int) -> float:
-        """c_H of the proxy bound for ``size`` inputs of ``width`` columns."""
-
     def exponents(self, rows: Array, others: Array | None = None) -> Array:
-        """Give the base kernel's exponents at sigma = 1 for all pairs."""
+        """Give the base kernel's exponents at bandwidth 1 for all pairs."""
 
         def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
             return self.exponent_of(a.distances(i, b, j))
 
         return self._over_pairs(rows, others, compute, diagonal=0.0)
 
-    def gram(self, sigma: float, rows: Array, others: Array | None = None) -> Array:
+    def median_bandwidth(self, rows: Array) -> float:
+        """Return the median distance of ``rows`` as this family measures it: the bandwidth of the median heuristic."""
+        return median_distance(self.exponents(rows), self.base_kernel.power)
+
+    def gram(self, bandwidth: float, rows: Array, others: Array | None = None) -> Array:
         """Give the kernel at one bandwidth for all pairs."""
         base = self.base_kernel
 
         def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
             tile = self.exponent_of(a.distances(i, b, j))
-            return base.of_exponent(tile, sigma, out=tile)
+            return base.of_exponent(tile, bandwidth, out=tile)
 
         return self._over_pairs(rows, others, compute, diagonal=1.0)
 
@@ -73,6 +83,12 @@ class ScaleFamily(ABC):
             return tiles.symmetric(len(rows), lambda i, j: compute(a, i, a, j), diagonal)
         b = self.lifted(others, centre)
         return tiles.rectangular(len(rows), len(others), lambda i, j: compute(a, i, b, j))
+
+    @classmethod
+    def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> ScaledKernel:  # noqa: ARG003
+        """Return the kernel that :meth:`ScaledKernel.to_dict` described."""
+        numbers = (validation.positive(name, described[name]) for name in ("bandwidth", "lift_lipschitz"))
+        return ScaledKernel(cls(**described["options"]), *numbers)
 
     def lifted(self, rows: Array, centre: Array) -> Lifted:
         """Lift rows, refused when that overflows."""
@@ -86,9 +102,23 @@ def refuse_overflow(what: str, norms: Array, rows: Array) -> None:
     """Refuse rows whose distances would overflow."""
     if not float(norms.max(initial=0.0)) < 1e300:  # also when not a number
         raise InputError(
-            f"Distances of {what} overflow on values as large as {np.abs(rows).max():.3g}. "
-            "Rescale the columns, for instance with scale='standard'."
+            "Distances of {what} overflow on values as large as {largest:.3g}. Rescale the columns, for instance with {setting}.",
+            what=what,
+            largest=float(np.abs(rows).max()),
+            setting=Setting("scale", "standard"),
         )
+
+
+def median_distance(exponents: Array, power: int) -> float:
+    """Return the median distance over pairs; over distinct pairs if that is 0, and 1 if all rows are the same."""
+    pairs = exponents[np.triu_indices(len(exponents), 1)]
+    median = float(np.median(pairs))
+    if median == 0.0:
+        distinct = pairs[pairs > 0]
+        if len(distinct) == 0:
+            return 1.0
+        median = float(np.median(distinct))
+    return float(np.sqrt(2 * median)) if power == 2 else median
 
 
 class _Compute(Protocol):
@@ -100,7 +130,7 @@ class ScaledKernel:
     """A frozen member of a :class:`ScaleFamily`: the family at one bandwidth."""
 
     family: ScaleFamily
-    sigma: float
+    bandwidth: float
     lift_lipschitz: float = 1.0
 
     @property
@@ -115,23 +145,26 @@ class ScaledKernel:
 
     @property
     def lipschitz(self) -> float:
-        """L(h) = L_psi / sigma."""
-        return self.lift_lipschitz / self.sigma
+        """L(h) = L_psi / bandwidth."""
+        return self.lift_lipschitz / self.bandwidth
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
         """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
-        return self.family.gram(self.sigma, rows, others)
+        return self.family.gram(self.bandwidth, rows, others)
 
-    def to_dict(self) -> dict[str, object]:
+    def tensors(self) -> Tensors:
+        """Return no arrays: the description says it all."""
+        return {}
+
+    def to_dict(self) -> dict[str, Any]:
         """Describe the kernel in plain JSON types."""
         return {
-            "type": "scaled",
             "family": type(self.family).__name__,
             "options": dict(vars(self.family)),
-            "sigma": self.sigma,
+            "bandwidth": self.bandwidth,
             "lift_lipschitz": self.lift_lipschitz,
             "lipschitz": self.lipschitz,
         }
 
     def __str__(self) -> str:
-        return f"{self.family} at sigma = {self.sigma:.4g}"
+        return f"{self.family} at bandwidth {self.bandwidth:.4g}"

@@ -1,8 +1,8 @@
 """Tilers: kernels as streams of single-precision tiles, for pools of which no whole matrix is ever made.
 
 A tiler first turns rows into operands (once), then gives the tile of each of its kernels for any two slices of them.
-Neighbouring bandwidths are a factor sqrt(2) apart and come by squaring: exp(-e/sigma^2) from sigma to sigma/sqrt(2),
-exp(-e/sigma) from sigma to sigma/2, in two chains that take turns. Squaring doubles the relative error, so a chain starts anew
+Neighbouring bandwidths are a factor sqrt(2) apart and come by squaring: exp(-e/b^2) from b to b/sqrt(2),
+exp(-e/b) from b to b/2, in two chains that take turns. Squaring doubles the relative error, so a chain starts anew
 every few links.
 """
 
@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cpmmd.core.arrays import Array, Floating
 from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import GAUSSIAN, SelectedKernel
+from cpmmd.kernels.base import GAUSSIAN, FeatureKernel, Kernel
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily, refuse_overflow
-from cpmmd.samples import Array
 
 Tile = npt.NDArray[np.float32]
-Floating = npt.NDArray[np.floating]
 LINKS = 6  # of a chain: rounding of 6e-8 grows to 4e-6
-# Largest |x|^2 / 2 sigma^2 for products in single precision. Rounding of a distance is then 6e-8 times the two rows' own share of
+# Largest |x|^2 / 2 b^2 for products in single precision. Rounding of a distance is then 6e-8 times the two rows' own share of
 # it, so only rows this far from the middle, among themselves, would notice.
 SINGLE_PRECISION = 1e6
 
@@ -77,21 +76,21 @@ class Tiler(ABC):
 class GaussianTiler(Tiler):
     """Gaussian kernels on the rows: one single-precision product gives the exponent.
 
-    ``sigmas`` go from wide to narrow, a factor sqrt(2) apart; ``centre`` is taken off first, which keeps products small.
+    ``bandwidths`` go from wide to narrow, a factor sqrt(2) apart; ``centre`` is taken off first, which keeps products small.
     """
 
-    sigmas: Array
+    bandwidths: Array
     centre: Array
 
     @property
     def n_kernels(self) -> int:
         """One for each bandwidth."""
-        return len(self.sigmas)
+        return len(self.bandwidths)
 
     def operand(self, rows: Array) -> tuple[Floating, Floating]:
-        """Give left [2r, -|r|^2, 1] and right [r, 1, -|r|^2]' with r = x / sigma sqrt(2): their product is -|r - r'|^2."""
+        """Give left [2r, -|r|^2, 1] and right [r, 1, -|r|^2]' with r = x / b sqrt(2): their product is -|r - r'|^2."""
         with np.errstate(over="ignore", invalid="ignore"):
-            scaled = (rows - self.centre) * (np.sqrt(0.5) / self.sigmas[0])
+            scaled = (rows - self.centre) * (np.sqrt(0.5) / self.bandwidths[0])
             minus = -np.einsum("ij,ij->i", scaled, scaled)[:, None]
         refuse_overflow("Gaussian kernels", -minus, rows)
         dtype = np.float32 if -minus.min(initial=0.0) < SINGLE_PRECISION else np.float64
@@ -116,18 +115,18 @@ class GaussianTiler(Tiler):
 class DistanceTiler(Tiler):
     """Families that share one geometry: double-precision distances once, single-precision kernels from them.
 
-    ``sigmas`` has the bandwidths of each family, from wide to narrow, a factor sqrt(2) apart.
+    ``bandwidths`` has the bandwidths of each family, from wide to narrow, a factor sqrt(2) apart.
     """
 
     families: tuple[ScaleFamily, ...]
-    sigmas: tuple[Array, ...]
+    bandwidths: tuple[Array, ...]
     centre: Array
     tile_rows = 512  # double-precision distances take twice the room
 
     @property
     def n_kernels(self) -> int:
         """One for each bandwidth of each family."""
-        return sum(map(len, self.sigmas))
+        return sum(map(len, self.bandwidths))
 
     def operand(self, rows: Array) -> Any:
         """Lift the rows."""
@@ -136,24 +135,24 @@ class DistanceTiler(Tiler):
     def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
         """Yield the kernel of every bandwidth, family after family."""
         distances = a.distances(i, b, j)
-        for family, sigmas in zip(self.families, self.sigmas, strict=True):
-            yield from _family_tiles(family, sigmas, distances, scratch)
+        for family, bandwidths in zip(self.families, self.bandwidths, strict=True):
+            yield from _family_tiles(family, bandwidths, distances, scratch)
 
 
-def _family_tiles(family: ScaleFamily, sigmas: Array, distances: Array, scratch: Scratch) -> Iterator[Tile]:
+def _family_tiles(family: ScaleFamily, bandwidths: Array, distances: Array, scratch: Scratch) -> Iterator[Tile]:
     """Yield a family's kernels from (squared) distances; the widest bandwidth brings them into single precision's range."""
-    widest, power = float(sigmas[0]), family.base_kernel.power
+    widest, power = float(bandwidths[0]), family.base_kernel.power
     exponent = scratch.tile("exponent", distances.shape)
     with np.errstate(over="ignore"):  # far rows: exp gives 0
         np.multiply(distances, widest ** -(2 if family.squared else 1), out=exponent, casting="same_kind")
     exponent = family.exponent_of(exponent)
-    chains = 1 if power == 2 else min(2, len(sigmas))
+    chains = 1 if power == 2 else min(2, len(bandwidths))
     started = []
     for chain in range(chains):
         scaled = scratch.tile(f"scaled{chain}", distances.shape)
-        np.multiply(exponent, np.float32(-((widest / float(sigmas[chain])) ** power)), out=scaled)
-        started.append(_chain(scaled, len(sigmas[chain::chains]), scratch, str(chain)))
-    for k in range(len(sigmas)):
+        np.multiply(exponent, np.float32(-((widest / float(bandwidths[chain])) ** power)), out=scaled)
+        started.append(_chain(scaled, len(bandwidths[chain::chains]), scratch, str(chain)))
+    for k in range(len(bandwidths)):
         yield next(started[k % chains])
 
 
@@ -161,7 +160,7 @@ def _family_tiles(family: ScaleFamily, sigmas: Array, distances: Array, scratch:
 class GramTiler(Tiler):
     """Any frozen kernel, by its own Gram matrix; trained features are computed once."""
 
-    kernel: SelectedKernel
+    kernel: Kernel
 
     @property
     def n_kernels(self) -> int:
@@ -179,9 +178,9 @@ class GramTiler(Tiler):
 
 @dataclass(frozen=True, eq=False)
 class FeatureTiler(Tiler):
-    """A Gaussian kernel with sigma = 1 on the features of a trained network."""
+    """A Gaussian kernel with bandwidth 1 on the features of a trained network."""
 
-    kernel: Any
+    kernel: FeatureKernel
     gaussian: GaussianTiler
 
     @property
@@ -214,20 +213,20 @@ def _chain(exponent: Tile, count: int, scratch: Scratch, name: str = "") -> Iter
         yield tile
 
 
-def tiler_for(kernel: SelectedKernel, sample: Array) -> Tiler:
+def tiler_for(kernel: Kernel, sample: Array) -> Tiler:
     """Give the tiler of a frozen kernel; ``sample`` is some rows of the pool, which tell where its middle is."""
     if isinstance(kernel, ScaledKernel):
-        return path_tiler((kernel.family,), (np.array([kernel.sigma]),), sample)
-    if hasattr(kernel, "features"):
+        return path_tiler((kernel.family,), (np.array([kernel.bandwidth]),), sample)
+    if isinstance(kernel, FeatureKernel):
         features = kernel.features(sample)
         return FeatureTiler(kernel, GaussianTiler(np.ones(1), np.median(features, axis=0)))
     return GramTiler(kernel)
 
 
-def path_tiler(families: Sequence[ScaleFamily], sigmas: Sequence[Array], sample: Array) -> Tiler:
+def path_tiler(families: Sequence[ScaleFamily], bandwidths: Sequence[Array], sample: Array) -> Tiler:
     """Give the tiler of families that share one geometry, each on its bandwidths."""
     # The median, not the mean: one wild row must not move the centre away from all others.
     centre = np.median(sample, axis=0)
     if len(families) == 1 and isinstance(families[0], Bandwidth) and families[0].base_kernel is GAUSSIAN:
-        return GaussianTiler(sigmas[0], centre)
-    return DistanceTiler(tuple(families), tuple(sigmas), centre)
+        return GaussianTiler(bandwidths[0], centre)
+    return DistanceTiler(tuple(families), tuple(bandwidths), centre)

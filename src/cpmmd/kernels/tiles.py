@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cpmmd.samples import Array
+from cpmmd.core.arrays import Array
 
 TILE = 144  # rows and columns of a tile: half a dozen of them fit a core's cache
 

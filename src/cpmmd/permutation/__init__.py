@@ -1,1 +1,1 @@
-"""Permutation engines: the p-value of a frozen kernel."""
+"""Statistics of kernels under relabelings, and the exact p-values that follow."""

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd import mmd
+from cpmmd.core.arrays import Array, Floating, Rows
+from cpmmd.core.parallel import elsewhere, spread
+from cpmmd.core.progress import report
 from cpmmd.kernels.tilers import Scratch, Tiler
-from cpmmd.parallel import elsewhere, spread
+from cpmmd.permutation import mmd
 from cpmmd.permutation.dense import quadratic_forms
+from cpmmd.permutation.labels import observed_and_others
 from cpmmd.permutation.memory import TilePlan
-from cpmmd.progress import report
-from cpmmd.samples import Array, Rows, draw_labels
 
 TARGET_BINS = 200  # in all; 50 to 100 already cost no visible power
 FEWEST_BINS = 40  # of the smaller sample, where that does not make too many in all
@@ -83,10 +84,10 @@ def take_bins(x: Rows, y: Rows, size: int, first: int, second: int) -> Bins:
     return Bins(order, size, first, first + second, (len(x) - first * size, len(y) - second * size))
 
 
-def relabelings(bins: Bins, count: int, rng: np.random.Generator) -> Array:
-    """Give indicator rows of X over bins: the observed labeling, then ``count`` random ones."""
-    observed = np.arange(bins.count) < bins.first
-    return np.vstack([observed[None], draw_labels(bins.count, bins.first, count, rng)]).astype(np.float64)
+def relabelings(bins: Bins, count: int, rng: np.random.Generator) -> tuple[Array, bool]:
+    """Return indicator rows of X over bins, the observed labeling first, and whether those are all there are."""
+    labels, exhaustive = observed_and_others(bins.count, bins.first, count, rng)
+    return labels.astype(np.float64), exhaustive
 
 
 def bin_sums(load: Callable[[slice], Array], tiler: Tiler, bins: Bins, plan: TilePlan) -> Array:
@@ -181,7 +182,7 @@ def _row_of_tiles(item: tuple[Piece, list[Piece]], a: Any, b: Any, tiler: Tiler,
     return sums
 
 
-def sum_over_bins(tile: mmd.Floating, above: int, across: int) -> Array:
+def sum_over_bins(tile: Floating, above: int, across: int) -> Array:
     """Give the sums of a tile over above x across blocks of equal size."""
     rows, columns = tile.shape
     down = tile if rows == above else tile.reshape(above, rows // above, columns).sum(axis=1)

@@ -1,20 +1,20 @@
-"""The p-value of a frozen kernel at any size: one matrix while that is small, streamed tiles and binned permutations beyond."""
+"""The p-value of a fixed kernel at any size: one matrix while that is small, streamed tiles and binned permutations beyond."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from cpmmd import mmd
-from cpmmd.kernels.base import SelectedKernel
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.tilers import tiler_for
+from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import Bins, bin_sums, centre_sums, cut_bins, relabelings
-from cpmmd.permutation.dense import PermutationNull, permutation_test, quadratic_forms, rank_pvalue
+from cpmmd.permutation.dense import permutation_test, quadratic_forms
 from cpmmd.permutation.memory import DEFAULT_LIMIT, plan_tiles
-from cpmmd.samples import Array, Rows
+from cpmmd.permutation.ranking import Ranking
 
 DENSE_ROWS = 4096  # up to here all rows are permuted, in a matrix of 128 MB
 MIDDLE_ROWS = 1000  # rows that tell where the middle of the pool is
@@ -22,18 +22,32 @@ MIDDLE_ROWS = 1000  # rows that tell where the middle of the pool is
 TIE = 1e-6
 
 
+@dataclass(frozen=True)
+class Engine:
+    """How the statistics were computed: from one matrix, row by row, or in bins of rows."""
+
+    name: str
+    bins: int | None = None
+    bin_rows: int = 1
+
+    @classmethod
+    def of(cls, bins: Bins) -> Engine:
+        """Return the engine that relabels these bins."""
+        return cls("binned", bins.count, bins.size) if bins.size > 1 else cls("rows")
+
+
 @dataclass(frozen=True, eq=False)
 class KernelTest:
-    """A frozen kernel's permutation test, and how it was computed."""
+    """A fixed kernel's permutation test, and how it was computed."""
 
-    null: PermutationNull
+    ranking: Ranking
     sizes: tuple[int, int]
-    engine: Mapping[str, Any] = field(default_factory=dict)
+    engine: Engine
     notes: tuple[str, ...] = ()
 
 
 def kernel_test(
-    kernel: SelectedKernel,
+    kernel: Kernel,
     load: Callable[[Rows], Array],
     rows: Rows,
     m: int,
@@ -42,7 +56,7 @@ def kernel_test(
     rng: np.random.Generator,
     memory_limit: int = DEFAULT_LIMIT,
 ) -> KernelTest:
-    """Test one frozen kernel.
+    """Test one fixed kernel.
 
     Parameters
     ----------
@@ -57,12 +71,12 @@ def kernel_test(
     """
     if len(rows) > DENSE_ROWS or 8 * len(rows) ** 2 > memory_limit:
         return _binned_test(kernel, load, rows, m, n_permutations, rng, memory_limit)
-    null = permutation_test(kernel.gram(load(rows)), m, n_permutations=n_permutations, rng=rng, overwrite=True)
-    return KernelTest(null, (m, len(rows) - m), {"name": "dense"})
+    ranking = permutation_test(kernel.gram(load(rows)), m, n_permutations=n_permutations, rng=rng, overwrite=True)
+    return KernelTest(ranking, (m, len(rows) - m), Engine("dense"))
 
 
 def _binned_test(
-    kernel: SelectedKernel,
+    kernel: Kernel,
     load: Callable[[Rows], Array],
     rows: Rows,
     m: int,
@@ -76,23 +90,17 @@ def _binned_test(
     middle = load(np.sort(sample_stream.choice(rows, min(len(rows), MIDDLE_ROWS), replace=False)))
     plan = plan_tiles(memory_limit, width=middle.shape[1], n_kernels=1, bins=bins.count)
     sums = bin_sums(lambda part: load(order[part]), tiler_for(kernel, middle), bins, plan)[0]
-    null = rank_bins(sums, bins, relabelings(bins, n_permutations, label_stream))
-    return KernelTest(null, (bins.m, bins.n), describe(bins), left_out(bins))
+    labels, exhaustive = relabelings(bins, n_permutations, label_stream)
+    ranking = rank_bins(sums, bins, labels, exhaustive=exhaustive)
+    return KernelTest(ranking, (bins.m, bins.n), Engine.of(bins), left_out(bins))
 
 
-def rank_bins(sums: Array, bins: Bins, labels: Array) -> PermutationNull:
+def rank_bins(sums: Array, bins: Bins, labels: Array, *, exhaustive: bool) -> Ranking:
     """Rank the observed statistic among the relabelings of bins; the sums are overwritten."""
     centred = centre_sums(sums, bins.size)
     constant = mmd.quadratic_constant(bins.m, bins.n)
     values = constant * quadratic_forms(centred, labels)
-    tolerance = TIE * constant * float(np.linalg.norm(centred))
-    statistic = float(values[0])
-    return PermutationNull(statistic, values[1:], rank_pvalue(statistic, values[1:], tolerance, exhaustive=False), False)
-
-
-def describe(bins: Bins) -> dict[str, Any]:
-    """Say how the bins were cut, for a result's details."""
-    return {"name": "binned", "bins": bins.count, "bin_rows": bins.size} if bins.size > 1 else {"name": "rows", "bin_rows": 1}
+    return Ranking.of(values, tolerance=TIE * constant * float(np.linalg.norm(centred)), exhaustive=exhaustive)
 
 
 def left_out(bins: Bins) -> tuple[str, ...]:

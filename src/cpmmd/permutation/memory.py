@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cpmmd.errors import InputError
-from cpmmd.parallel import thread_count
+from cpmmd.core.parallel import thread_count
+from cpmmd.core.text import bytes_in_words
+from cpmmd.errors import InputError, Setting
 
 DEFAULT_LIMIT = 2**30
 FEWEST_TILE_ROWS = 64
@@ -37,8 +38,14 @@ def plan_tiles(limit: int, *, width: int, n_kernels: int, bins: int, tile_rows: 
         tile //= 2
     needed = sums + FEWEST_TILE_ROWS * (row_bytes + thread_count() * TILE_BYTES * FEWEST_TILE_ROWS)
     raise InputError(
-        f"The 'memory_limit' parameter must leave room for tiles: {n_kernels} kernels, {width} columns and {bins} bins need at "
-        f"least {readable(needed)}. Got {readable(limit)}; raise it, or use fewer bins or columns."
+        "{parameter} must leave room for tiles: {kernels} kernels, {columns} columns and {bins} bins need at least {needed}. Got "
+        "{limit}; raise it, or use fewer bins or columns.",
+        parameter="memory_limit",
+        kernels=n_kernels,
+        columns=width,
+        bins=bins,
+        needed=bytes_in_words(needed),
+        limit=bytes_in_words(limit),
     )
 
 
@@ -47,16 +54,15 @@ def require_dense(limit: int, *, rows: int, matrices: int, method: str) -> None:
     needed = 8 * matrices * rows * rows
     if needed > limit:
         raise InputError(
-            f"{method} holds {matrices} kernel matrices of {rows} x {rows}, {readable(needed)}, more than memory_limit = "
-            f"{readable(limit)}. Raise the limit, test fewer rows, or use method='cp-full' or 'median', which work at any size."
+            "{method} holds {matrices} kernel matrices of {rows} x {rows}, {needed}, more than the {limit} of {setting}. Raise "
+            "the "
+            "limit, test fewer rows, or use {other} or {simple}, which work at any size.",
+            method=method,
+            matrices=matrices,
+            rows=rows,
+            needed=bytes_in_words(needed),
+            limit=bytes_in_words(limit),
+            setting=Setting("memory_limit"),
+            other=Setting("method", "cp-full"),
+            simple=Setting("method", "median"),
         )
-
-
-def readable(count: int) -> str:
-    """Give bytes for a person."""
-    size, unit = float(count), "bytes"
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if size < 1000 or unit == "TB":
-            break
-        size /= 1000
-    return f"{size:.3g} {unit}"

@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from cpmmd.core.arrays import Array
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.kernels.tilers import path_tiler
 from cpmmd.permutation.binned import Bins, bin_sums, binned_statistics
 from cpmmd.permutation.memory import plan_tiles
-from cpmmd.samples import Array
 
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
 GRID_RATIO = np.sqrt(2.0)
@@ -28,13 +28,13 @@ HOPELESS = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """One class under all relabelings: ``mmd2[j, b]`` at bandwidth ``sigmas[j]``, the observed labeling at b = 0.
+    """One class under all relabelings: ``mmd2[j, b]`` at bandwidth ``bandwidths[j]``, the observed labeling at b = 0.
 
     Bandwidths so narrow that rows have too few effective neighbours on average are left out.
     """
 
     family: ScaleFamily
-    sigmas: Array
+    bandwidths: Array
     mmd2: Array
 
 
@@ -79,10 +79,10 @@ def geometry_paths(
         Some rows of the pool, chosen without looking at labels, for the median distance.
     """
     families = [grid.family for grid in grids]
-    sigmas = [_median(grid.family, sample) * grid.multiples for grid in grids]
+    bandwidths = [grid.family.median_bandwidth(sample) * grid.multiples for grid in grids]
     if len(bins.order) > TRIMMED_ROWS:
-        sigmas = [_trimmed(grid, widths, sample, len(bins.order)) for grid, widths in zip(grids, sigmas, strict=True)]
-    tiler = path_tiler(families, sigmas, sample)
+        bandwidths = [_trim(grid, some, sample, len(bins.order)) for grid, some in zip(grids, bandwidths, strict=True)]
+    tiler = path_tiler(families, bandwidths, sample)
     copies = max(getattr(family, "degree", 1) for family in families)
     plan = plan_tiles(
         memory_limit,
@@ -93,14 +93,14 @@ def geometry_paths(
         copies=copies,
     )
     sums = bin_sums(load, tiler, bins, plan)
-    edges = np.cumsum([0, *map(len, sigmas)])
+    edges = np.cumsum([0, *map(len, bandwidths)])
     return [
-        _path(grid, widths, sums[start:stop], bins, labels)
-        for grid, widths, (start, stop) in zip(grids, sigmas, pairwise(edges), strict=True)
+        _path(grid, some, sums[start:stop], bins, labels)
+        for grid, some, (start, stop) in zip(grids, bandwidths, pairwise(edges), strict=True)
     ]
 
 
-def _path(grid: Grid, sigmas: Array, sums: Array, bins: Bins, labels: Array) -> Path:
+def _path(grid: Grid, bandwidths: Array, sums: Array, bins: Bins, labels: Array) -> Path:
     """Give the path of one family from its bin sums, without the bandwidths that see too few.
 
     A row's effective neighbours are the sum of its kernel values with the others. Where there are few on average, what is left
@@ -111,25 +111,13 @@ def _path(grid: Grid, sigmas: Array, sums: Array, bins: Bins, labels: Array) -> 
     neighbours = sums.sum(axis=(1, 2)) / rows
     count = max(1, int(np.count_nonzero(neighbours >= grid.needed(rows))))  # falls with the bandwidth
     values = np.array([binned_statistics(matrix, bins, labels) for matrix in sums[:count]])
-    return Path(grid.family, sigmas[:count], values)
+    return Path(grid.family, bandwidths[:count], values)
 
 
-def _trimmed(grid: Grid, sigmas: Array, sample: Array, rows: int) -> Array:
+def _trim(grid: Grid, bandwidths: Array, sample: Array, rows: int) -> Array:
     """Give the bandwidths that may have neighbours in a pool of so many rows, judged by a sample of it."""
     exponents, base = grid.family.exponents(sample), grid.family.base_kernel
     pairs = exponents[np.triu_indices(len(exponents), 1)]
     least = HOPELESS * grid.needed(rows)
-    kept = [sigma for sigma in sigmas if rows * float(base.of_exponent(pairs, sigma).mean()) >= least]
-    return np.array(kept or sigmas[:1])
-
-
-def _median(family: ScaleFamily, sample: Array) -> float:
-    exponents = family.exponents(sample)
-    pairs = exponents[np.triu_indices(len(exponents), 1)]
-    middle = float(np.median(pairs))
-    if middle == 0:  # most rows are alike
-        positive = pairs[pairs > 0]
-        middle = float(np.median(positive)) if len(positive) else 0.0
-    if middle == 0:
-        return 1.0
-    return float(np.sqrt(2 * middle)) if family.base_kernel.power == 2 else middle
+    kept = [b for b in bandwidths if rows * float(base.of_exponent(pairs, b).mean()) >= least]
+    return np.array(kept or bandwidths[:1])

@@ -5,8 +5,8 @@ without colour; text takes the colours of the matplotlib style in force, so that
 """
 
 from cpmmd.plotting.batches import batch_series
-from cpmmd.plotting.distributions import feature_distributions
-from cpmmd.plotting.explanations import feature_contributions, witness_densities
+from cpmmd.plotting.distributions import column_distributions
+from cpmmd.plotting.explanations import column_contributions, witness_densities
 from cpmmd.plotting.maps import pool_map
 from cpmmd.plotting.null import null_distribution
 from cpmmd.plotting.power import power_curves
@@ -14,9 +14,9 @@ from cpmmd.plotting.selection import criterion_path, training_history
 
 __all__ = [
     "batch_series",
+    "column_contributions",
+    "column_distributions",
     "criterion_path",
-    "feature_contributions",
-    "feature_distributions",
     "null_distribution",
     "pool_map",
     "power_curves",

@@ -6,36 +6,53 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cpmmd.explain import Explanation, FeatureContribution
-from cpmmd.explain.features import Feature, date_text, features_of, number_values
-from cpmmd.explain.material import tested_rows
-from cpmmd.inputs import Preparation, Samples
-from cpmmd.inputs.preparation import MISSING
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import MISSING, Preparation
+from cpmmd.explain.columns import DataColumn, columns_of, date_text, number_values
+from cpmmd.explain.explained_rows import tested_rows
+from cpmmd.explain.rows import draw_rows
+from cpmmd.explain.values import ColumnContribution
 from cpmmd.plotting.style import GREY, STYLES, area, axes, density, legend, span, text
-from cpmmd.results import TestResult
-from cpmmd.samples import Array, Rows
+from cpmmd.plotting.subject import Subject, explanation_of, outcome_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 5
+MOST_ROWS = 5000
 GRID = 200
 REACH = 0.42  # of a band's height that a density or bar may take
 
 
-def feature_distributions(result: TestResult, explanation: Explanation, *, ax: Axes | None = None) -> Axes:
+def column_distributions(subject: Subject, *, ax: Axes | None = None, max_rows: int = MOST_ROWS) -> Axes:
     """Draw how the columns with the largest contributions are distributed in X (above the line) and Y (below).
 
     Each band spans its own range, which is under the column's name; categories are bars, a pair for each level.
+
+    Parameters
+    ----------
+    subject : TestResult or Explanation
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw it.
+    max_rows : int
+        Rows behind a density at most, drawn at random: one of thousands looks like that of millions.
+
+    Returns
+    -------
+    Axes
+        With the picture.
     """
-    ax = axes(ax)
-    samples, rows = tested_rows(result)
-    known = {f.name: f for f in features_of(samples, result.preparation or Preparation.fit(samples))}
-    leading, labels = explanation.features[:COLUMNS], []
+    ax, outcome, explanation = axes(ax), outcome_of(subject), explanation_of(subject)
+    pool, tested = tested_rows(outcome)
+    rows = tested[draw_rows(tested < pool.m, max_rows, np.random.default_rng(0))]
+    known = {c.name: c for c in columns_of(pool, outcome.preparation or Preparation.fit(pool))}
+    leading, labels = explanation.columns[:COLUMNS], []
     for band, contribution in enumerate(leading):
-        feature = known[contribution.name]
+        column = known[contribution.name]
         level = len(leading) - 1 - band
-        drawn = _bars(ax, level, contribution) if feature.kind == "category" else _ridge(ax, level, samples, rows, feature)
+        drawn = _bars(ax, level, contribution) if column.kind == "category" else _ridge(ax, level, pool, rows, column)
         labels.append(f"{text(contribution.label, 24)}\n{drawn}")
         ax.plot([0, 1], [level, level], color=GREY, linewidth=0.8)
     for style in STYLES:
@@ -50,15 +67,15 @@ def feature_distributions(result: TestResult, explanation: Explanation, *, ax: A
     return ax
 
 
-def _ridge(ax: Axes, level: int, samples: Samples, rows: Rows, feature: Feature) -> str:
+def _ridge(ax: Axes, level: int, pool: Pool, rows: Rows, column: DataColumn) -> str:
     """Draw one column's two densities, and say what range they span."""
-    values = number_values(samples, rows, feature)
+    values = number_values(pool, rows, column)
     there = ~np.isnan(values)
     if not there.any():
         return "all missing"
     low, high = _range(values[there])
     grid = np.linspace(0, 1, GRID)
-    scaled, of_x = (values - low) / (high - low), rows < samples.m
+    scaled, of_x = (values - low) / (high - low), rows < pool.m
     parts = [scaled[there & side] for side in (of_x, ~of_x)]
     heights = [density(part, grid) if len(part) else np.zeros(GRID) for part in parts]
     tallest = max(float(height.max()) for height in heights) or 1.0
@@ -66,7 +83,7 @@ def _ridge(ax: Axes, level: int, samples: Samples, rows: Rows, feature: Feature)
         edge = level + sign * REACH * height / tallest
         ax.fill_between(grid, level, edge, linewidth=0, **area(style.colour, style.hatch))
         ax.plot(grid, edge, color=style.colour, linestyle=style.line)
-    ends = (date_text(value)[:10] if feature.kind == "date" else f"{value:.3g}" for value in (low, high))
+    ends = (date_text(value)[:10] if column.kind == "date" else f"{value:.3g}" for value in (low, high))
     return " to ".join(ends)
 
 
@@ -80,7 +97,7 @@ def _range(values: Array) -> tuple[float, float]:
     return span(np.array(ends), 0.5)
 
 
-def _bars(ax: Axes, level: int, contribution: FeatureContribution) -> str:
+def _bars(ax: Axes, level: int, contribution: ColumnContribution) -> str:
     """Draw the shares of one category's levels as bars, and say what they are."""
     levels = dict(contribution.levels or {})
     width = 1 / max(len(levels), 1)

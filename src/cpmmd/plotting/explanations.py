@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cpmmd.explain import Explanation
 from cpmmd.plotting.style import BLUE, GREY, STYLES, area, axes, density, legend, span, text
+from cpmmd.plotting.subject import Subject, explanation_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,8 +16,20 @@ BARS = 12
 GRID = 400
 
 
-def witness_densities(explanation: Explanation, *, ax: Axes | None = None) -> Axes:
+def witness_densities(subject: Subject, *, ax: Axes | None = None) -> Axes:
     """Draw the distribution of the witness over the rows of each sample: the less they overlap, the better it tells them apart.
+
+    Parameters
+    ----------
+    subject : TestResult or Explanation
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw it.
+
+    Returns
+    -------
+    Axes
+        With the picture.
 
     Examples
     --------
@@ -29,7 +41,7 @@ def witness_densities(explanation: Explanation, *, ax: Axes | None = None) -> Ax
     >>> witness_densities(result.explain(), ax=Figure().subplots()).get_xlabel()
     'witness of a row (left: like y, right: like x)'
     """
-    ax = axes(ax)
+    ax, explanation = axes(ax), explanation_of(subject)
     samples = (explanation.witness_x, explanation.witness_y)
     low, high = span(np.concatenate(samples), 0.15)
     grid = np.linspace(low, high, GRID)
@@ -46,19 +58,32 @@ def witness_densities(explanation: Explanation, *, ax: Axes | None = None) -> Ax
     return ax
 
 
-def feature_contributions(explanation: Explanation, *, ax: Axes | None = None) -> Axes:
-    """Draw the largest contributions of columns as bars, with two standard errors either way."""
-    ax = axes(ax)
-    features = explanation.features[:BARS]
-    positions = np.arange(len(features))[::-1]
-    shares = np.array([100 * f.contribution for f in features])
-    errors = np.array([200 * f.standard_error for f in features])
+def column_contributions(subject: Subject, *, ax: Axes | None = None) -> Axes:
+    """Draw the largest contributions of columns as bars, with two standard errors either way.
+
+    Parameters
+    ----------
+    subject : TestResult or Explanation
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw it.
+
+    Returns
+    -------
+    Axes
+        With the picture.
+    """
+    ax, explanation = axes(ax), explanation_of(subject)
+    columns = explanation.columns[:BARS]
+    positions = np.arange(len(columns))[::-1]
+    shares = np.array([100 * f.contribution for f in columns])
+    errors = np.array([200 * f.standard_error for f in columns])
     ax.barh(positions, shares, height=0.7, **area(BLUE, "///"))
     ax.errorbar(shares, positions, xerr=errors, fmt="o", color=BLUE, markersize=4, capsize=3)
     ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_yticks(positions, [text(f.label) for f in features])
+    ax.set_yticks(positions, [text(f.label) for f in columns])
     ax.set_xlabel("squared MMD lost when permuted (%)")
-    left = len(explanation.features) - len(features)
+    left = len(explanation.columns) - len(columns)
     if left:
         ax.annotate(f"and {left} more", (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize="small")
     return ax

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cpmmd.explain import Explanation
-from cpmmd.explain.features import Feature, features_of, number_values
-from cpmmd.explain.material import tested_rows
-from cpmmd.inputs import Preparation, Samples
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import Preparation
+from cpmmd.explain.columns import DataColumn, columns_of, number_values
+from cpmmd.explain.explained_rows import tested_rows
+from cpmmd.explain.values import Explanation
 from cpmmd.plotting.style import GREY, STYLES, axes, legend, text
-from cpmmd.results import TestResult
-from cpmmd.samples import Array, Rows
+from cpmmd.plotting.subject import Subject, explanation_of, outcome_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,61 +25,73 @@ NAMED = 2  # columns named on an axis
 SHADES = ("#e8962e", "#8c8c8c", "#2458a8")
 
 
-def pool_map(result: TestResult, explanation: Explanation, *, ax: Axes | None = None) -> Axes:
+def pool_map(subject: Subject, *, ax: Axes | None = None) -> Axes:
     """Draw the explained rows in the plane, coloured by their witness.
 
     Two columns are drawn as they are, one against the witness. More are projected: principal components of the standardised
     columns, each weighted by the root of its contribution, so that the map shows where the samples differ rather than where
     they vary.
+
+    Parameters
+    ----------
+    subject : TestResult or Explanation
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw it.
+
+    Returns
+    -------
+    Axes
+        With the picture.
     """
-    ax = axes(ax)
-    samples, _ = tested_rows(result)
-    preparation = result.preparation or Preparation.fit(samples)
-    rows = np.concatenate([_pool_rows(samples, explanation.rows_x, 0), _pool_rows(samples, explanation.rows_y, 1)])
+    ax, outcome, explanation = axes(ax), outcome_of(subject), explanation_of(subject)
+    pool, _ = tested_rows(outcome)
+    preparation = outcome.preparation or Preparation.fit(pool)
+    rows = np.concatenate([_pool_rows(pool, explanation.rows_x, 0), _pool_rows(pool, explanation.rows_y, 1)])
     witness = np.concatenate([explanation.witness_x, explanation.witness_y])
     drawn = np.sort(np.random.default_rng(0).permutation(len(rows))[:POINTS])
     rows, witness = rows[drawn], witness[drawn]
-    places, labels = _places(samples, preparation, rows, witness, explanation)
+    places, labels = _places(pool, preparation, rows, witness, explanation)
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
-    _scatter(ax, _drawn_in(places), rows < samples.m, witness)
+    _scatter(ax, _move_to_border(places), rows < pool.m, witness)
     return ax
 
 
-def _drawn_in(places: Array) -> Array:
+def _move_to_border(places: Array) -> Array:
     """Move the farthest rows to the border, so that they do not squeeze the rest into a corner."""
     low, high = np.quantile(places, [0.01, 0.99], axis=0)
     return np.clip(places, low - (high - low) / 2, high + (high - low) / 2)
 
 
-def _pool_rows(samples: Samples, numbers: Rows, side: int) -> Rows:
+def _pool_rows(pool: Pool, numbers: Rows, side: int) -> Rows:
     """Give the pool's rows of row numbers in one sample as it was passed in."""
-    start, stop = ((0, samples.m), (samples.m, samples.m + samples.n))[side]
-    kept = np.arange(stop - start) if samples.kept is None else samples.kept[start:stop]
+    start, stop = ((0, pool.m), (pool.m, pool.m + pool.n))[side]
+    kept = np.arange(stop - start) if pool.kept is None else pool.kept[start:stop]
     return start + np.searchsorted(kept, numbers)
 
 
 def _places(
-    samples: Samples, preparation: Preparation, rows: Rows, witness: Array, explanation: Explanation
+    pool: Pool, preparation: Preparation, rows: Rows, witness: Array, explanation: Explanation
 ) -> tuple[Array, tuple[str, str]]:
-    features = features_of(samples, preparation)
-    if len(features) <= 2 and all(feature.kind in ("number", "date") for feature in features):
-        values = [number_values(samples, rows, feature) for feature in features]
-        names = [text(feature.label) for feature in features]
-        if len(features) == 1:
+    columns = columns_of(pool, preparation)
+    if len(columns) <= 2 and all(column.kind in ("number", "date") for column in columns):
+        values = [number_values(pool, rows, column) for column in columns]
+        names = [text(column.label) for column in columns]
+        if len(columns) == 1:
             values, names = [*values, witness], [*names, "witness"]
         return np.column_stack(values), (names[0], names[1])
-    return _projected(preparation.transform(samples, rows), features, witness, explanation)
+    return _project(preparation.transform(pool, rows), columns, witness, explanation)
 
 
-def _projected(
-    matrix: Array, features: tuple[Feature, ...], witness: Array, explanation: Explanation
+def _project(
+    matrix: Array, columns: tuple[DataColumn, ...], witness: Array, explanation: Explanation
 ) -> tuple[Array, tuple[str, str]]:
     weight, owner = np.zeros(matrix.shape[1]), np.empty(matrix.shape[1], dtype=object)
-    shares = {f.name: max(f.contribution, 0.0) for f in explanation.features}
-    for feature in features:
-        weight[list(feature.encoded)] = np.sqrt(shares.get(feature.name, 0.0) / len(feature.encoded))
-        owner[list(feature.encoded)] = feature.label
+    shares = {f.name: max(f.contribution, 0.0) for f in explanation.columns}
+    for column in columns:
+        weight[list(column.encoded)] = np.sqrt(shares.get(column.name, 0.0) / len(column.encoded))
+        owner[list(column.encoded)] = column.label
     if not weight.any():
         weight[:] = 1.0
     kept = np.argsort(-weight, kind="stable")[:COLUMNS]

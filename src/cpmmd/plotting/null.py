@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpmmd.plotting.style import BLUE, GREY, ORANGE, area, axes, legend
-from cpmmd.results import TestResult
+from cpmmd.plotting.subject import Subject, outcome_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,8 +15,20 @@ if TYPE_CHECKING:
 BINS = 40
 
 
-def null_distribution(result: TestResult, *, ax: Axes | None = None) -> Axes:
+def null_distribution(subject: Subject, *, ax: Axes | None = None) -> Axes:
     """Draw the statistic among its values under relabelings.
+
+    Parameters
+    ----------
+    subject : TestResult or Explanation
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw it.
+
+    Returns
+    -------
+    Axes
+        With the picture.
 
     Examples
     --------
@@ -28,7 +40,7 @@ def null_distribution(result: TestResult, *, ax: Axes | None = None) -> Axes:
     >>> null_distribution(result, ax=Figure().subplots()).get_xlabel()
     'statistic'
     """
-    ax = axes(ax)
+    ax, result = axes(ax), outcome_of(subject)
     null = np.asarray(result.null_distribution, dtype=float)
     null = null[np.isfinite(null)]
     bins = min(BINS, max(len(null) // 5, 1))

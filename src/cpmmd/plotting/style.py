@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cpmmd.core.arrays import Array
+from cpmmd.core.text import shown
 from cpmmd.errors import missing_extra
-from cpmmd.samples import Array
-from cpmmd.text import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

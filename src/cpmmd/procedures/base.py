@@ -1,21 +1,26 @@
-"""What every procedure is: a frozen recipe that turns samples into a result."""
+"""What every procedure is: a frozen recipe that turns a pool of two samples into an outcome."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from cpmmd.inputs import Preparation, Samples
-from cpmmd.kernels.base import SelectedKernel
-from cpmmd.permutation.dense import PermutationNull
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import Preparation
+from cpmmd.errors import InputError
+from cpmmd.kernels.base import Kernel
 from cpmmd.permutation.engine import KernelTest
 from cpmmd.permutation.memory import DEFAULT_LIMIT
-from cpmmd.results import Calibration, Evidence, TestResult
-from cpmmd.samples import Rows
+from cpmmd.permutation.ranking import Ranking
+from cpmmd.procedures.outcome import Evidence, TestOutcome
+from cpmmd.selection.values import Calibration
+
+OWN_PERMUTATIONS = 999
+SQUARED_MMD = "the unbiased squared MMD on the tested rows"
 
 
 @dataclass(frozen=True)
@@ -25,82 +30,130 @@ class RunOptions:
     alpha: float
     n_permutations: int
     method: str
+    summary: str = ""
     memory_limit: int = DEFAULT_LIMIT
+
+
+@dataclass(frozen=True)
+class Method:
+    """A procedure with a name of its own, and its one line."""
+
+    make: Callable[[], Procedure]
+    summary: str
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
     """The kernel that a procedure settles on, and the coordinates it is for."""
 
-    kernel: SelectedKernel
+    kernel: Kernel
     preparation: Preparation
     calibration: Calibration | None = None
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
 class Procedure(ABC):
-    """A two-sample test, ready to run."""
+    """A two-sample test, ready to run.
 
-    default_permutations: int = 999
+    Attributes
+    ----------
+    citations : tuple of str
+        Keys in ``citations.bib`` of what to cite for it.
+    statistic_meaning : str
+        What its statistic is, for a reader.
+    decision_rule : str
+        How it decides, where that is not by the p-value.
+    exact : bool
+        Whether its p-value is exact on the data as they come (rather than given something that looked at the labels).
+    """
+
+    citations: ClassVar[tuple[str, ...]] = ()
+    statistic_meaning: ClassVar[str] = SQUARED_MMD
+    decision_rule: ClassVar[str] = ""
+    exact: ClassVar[bool] = True
+
+    @classmethod
+    def methods(cls) -> Mapping[str, Method]:
+        """Return the names under which it is ready-made."""
+        return {}
+
+    @property
+    def default_permutations(self) -> int:
+        """Relabelings when the call does not say."""
+        return OWN_PERMUTATIONS
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """What it is made of that has citations of its own: families and criteria."""
+        return ()
 
     @abstractmethod
-    def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Run the test."""
 
-    def choose(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> Choice:
-        """Give the kernel for tests of other rows: these have chosen it, so that none of them may be tested with it."""
-        result = self.run(samples, options, rng)
-        assert result.kernel is not None
-        return Choice(result.kernel, result.preparation, result.calibration, result.notes)
+    def choose(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> Choice:
+        """Return the kernel for tests of other rows: these have chosen it, so that none of them may be tested with it."""
+        outcome = self.run(pool, options, rng)
+        if outcome.kernel is None or outcome.preparation is None:
+            raise InputError(f"{options.method} settles on no kernel, so none can be kept for other rows. Use another method.")
+        return Choice(outcome.kernel, outcome.preparation, outcome.calibration, outcome.notes)
 
+    def with_scale(self, scale: str) -> Self:
+        """Return the procedure on columns scaled in this way."""
+        if "scale" not in {option.name for option in fields(self)}:
+            raise InputError(
+                f"{type(self).__name__} has no 'scale' option (it searches coordinates itself, or needs none); leave it out."
+            )
+        return replace(self, scale=scale)  # type: ignore[call-arg]
 
-def conclude(
-    samples: Samples,
-    options: RunOptions,
-    null: PermutationNull,
-    *,
-    tested_sizes: tuple[int, int],
-    notes: tuple[str, ...] = (),
-    tested: Rows | None = None,
-    held_out: bool = False,
-    **more: Any,
-) -> TestResult:
-    """Give the result of a permutation test on these samples.
+    def conclude(
+        self,
+        pool: Pool,
+        options: RunOptions,
+        ranking: Ranking,
+        *,
+        tested_sizes: tuple[int, int],
+        evidence: Evidence | None = None,
+        notes: tuple[str, ...] = (),
+        **more: Any,
+    ) -> TestOutcome:
+        """Return the outcome of a permutation test on this pool; without ``evidence`` all rows were tested, and chose."""
+        return TestOutcome(
+            method=options.method,
+            summary=options.summary,
+            statistic=ranking.statistic,
+            statistic_meaning=self.statistic_meaning,
+            pvalue=ranking.pvalue,
+            alpha=options.alpha,
+            null_distribution=ranking.null_distribution,
+            exhaustive=ranking.exhaustive,
+            n_permutations=options.n_permutations,
+            sizes=(pool.m, pool.n),
+            tested_sizes=tested_sizes,
+            n_columns=len(pool.columns),
+            notes=(*pool.notes, *notes),
+            decision_rule=self.decision_rule,
+            citations=self.all_citations(),
+            evidence=Evidence(pool) if evidence is None else evidence,
+            **more,
+        )
 
-    ``tested`` are the rows of the pool that the statistic saw (None: all), ``held_out`` says that they did not choose the kernel.
-    """
-    return TestResult(
-        method=options.method,
-        statistic=null.statistic,
-        pvalue=null.pvalue,
-        alpha=options.alpha,
-        null_distribution=null.null,
-        exhaustive=null.exhaustive,
-        sizes=(samples.m, samples.n),
-        tested_sizes=tested_sizes,
-        width=len(samples.columns),
-        notes=(*samples.notes, *notes),
-        evidence=Evidence(samples, tested, held_out),
-        **more,
-    )
+    def conclude_kernel(
+        self, pool: Pool, options: RunOptions, test: KernelTest, *, notes: tuple[str, ...] = (), **more: Any
+    ) -> TestOutcome:
+        """Return the outcome of a fixed kernel's test, with how it was computed."""
+        return self.conclude(
+            pool,
+            options,
+            test.ranking,
+            tested_sizes=test.sizes,
+            notes=(*notes, *test.notes),
+            engine=test.engine,
+            **more,
+        )
 
-
-def conclude_kernel(
-    samples: Samples,
-    options: RunOptions,
-    test: KernelTest,
-    *,
-    notes: tuple[str, ...] = (),
-    details: Mapping[str, Any] | None = None,
-    **more: Any,
-) -> TestResult:
-    """Give the result of a frozen kernel's test, with how it was computed."""
-    return conclude(
-        samples,
-        options,
-        test.null,
-        tested_sizes=test.sizes,
-        notes=(*notes, *test.notes),
-        details={**(details or {}), "engine": test.engine},
-        **more,
-    )
+    def all_citations(self) -> tuple[str, ...]:
+        """Return what to cite for the procedure and its parts, each once."""
+        of_parts = (key for part in self.parts for key in getattr(part, "citations", ()))
+        return tuple(dict.fromkeys((*self.citations, *of_parts)))

@@ -2,86 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from cpmmd import validation
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import Preparation
 from cpmmd.errors import InputError
-from cpmmd.inputs import Preparation, Samples
-from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import SelectedKernel
-from cpmmd.kernels.manhattan import Manhattan
-from cpmmd.kernels.polynomial import Polynomial
-from cpmmd.kernels.radius import Radius
+from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily
 from cpmmd.kernels.tilers import tiler_for
 from cpmmd.permutation.binned import TARGET_BINS, Bins, bin_sums, binned_statistics, cut_bins, relabelings
-from cpmmd.permutation.dense import PermutationNull
-from cpmmd.permutation.engine import describe, left_out
+from cpmmd.permutation.engine import Engine, left_out
 from cpmmd.permutation.memory import plan_tiles
-from cpmmd.permutation.normalise import tail_scores
-from cpmmd.permutation.paths import MEDIAN_ROWS, Grid, Path, bandwidth_multiples, geometry_paths
-from cpmmd.procedures.base import Procedure, RunOptions, conclude
-from cpmmd.results import TestResult
-from cpmmd.samples import Array, Rows
+from cpmmd.permutation.paths import MEDIAN_ROWS, Path, geometry_paths
+from cpmmd.permutation.ranking import Ranking
+from cpmmd.permutation.scores import tail_scores
+from cpmmd.procedures.base import Method, Procedure, RunOptions
+from cpmmd.procedures.classes import KernelClass, default_classes
+from cpmmd.procedures.outcome import ClassPath, Evidence, TestOutcome
 
 TIE = 1e-6  # scores closer than this count as equal
-
-
-@dataclass(frozen=True)
-class KernelClass:
-    """A one-parameter family on raw or standardised coordinates.
-
-    Parameters
-    ----------
-    narrowest, widest
-        Bandwidths in units of the median distance of the pool.
-    fewest_neighbours
-        The path ends where rows have fewer effective neighbours on average (or a quarter of a small pool).
-    weight
-        Share of the level that the class competes for, beside those of the others.
-    """
-
-    family: ScaleFamily
-    scale: str | None = None
-    narrowest: float = 1 / 64
-    widest: float = 4.0
-    fewest_neighbours: float = 1.0
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.family, ScaleFamily):
-            raise InputError(
-                f"A class of the full-sample test must be a one-parameter family such as Bandwidth(). Got {self.family!r}; "
-                "trained kernels go into fixed=."
-            )
-        validation.scale(self.scale)
-        if validation.positive("narrowest", self.narrowest) > validation.positive("widest", self.widest):
-            raise InputError(f"The narrowest bandwidth must not exceed the widest. Got {self.narrowest} and {self.widest}.")
-        validation.positive("fewest_neighbours", self.fewest_neighbours)
-        validation.positive("weight", self.weight)
-
-    @property
-    def grid(self) -> Grid:
-        """The bandwidths, widest first."""
-        return Grid(self.family, bandwidth_multiples(self.narrowest, self.widest), self.fewest_neighbours)
-
-    def __str__(self) -> str:
-        return f"{self.family} on {'raw' if self.scale is None else 'standardised'} coordinates"
-
-
-def default_classes() -> tuple[KernelClass, ...]:
-    """Give the classes chosen in docs/theory/full-sample.md."""
-    return (
-        KernelClass(Bandwidth("gaussian"), fewest_neighbours=30),
-        KernelClass(Manhattan(), "standard"),
-        KernelClass(Polynomial(degree=2), "standard"),
-        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.25),
-    )
 
 
 @dataclass(frozen=True)
@@ -90,13 +35,13 @@ class FullSampleTest(Procedure):
 
     Parameters
     ----------
-    kernels
-        The classes to choose from: families, or :class:`KernelClass` to ask for standardised coordinates.
-    fixed
+    classes : tuple of KernelClass or kernel families
+        What to choose from: families, or :class:`KernelClass` to ask for standardised coordinates.
+    fixed : tuple of kernels
         Kernels chosen on other data (a trained one, say), each one more class without a bandwidth.
-    penalty_quantile
+    penalty_quantile : float
         A class's complexity is this quantile of its best score over the relabelings.
-    bins
+    bins : int
         About how many bins of rows are relabelled; samples of fewer rows are permuted row by row.
 
     Notes
@@ -106,76 +51,83 @@ class FullSampleTest(Procedure):
     complexity, plus the logarithm of its weight, maximised over classes, it is the statistic. Everything else is a symmetric
     function of the pooled rows or of all relabelings together, so the observed statistic is exchangeable with the others under
     the null and its rank is an exact p-value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import Bandwidth, FullSampleTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 2)), data.normal(1, 1, size=(60, 2))
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(Bandwidth(),)), rng=0).pvalue
+    0.001
     """
 
-    kernels: tuple[KernelClass | ScaleFamily, ...] = field(default_factory=default_classes)
-    fixed: tuple[SelectedKernel, ...] = ()
+    classes: tuple[KernelClass | ScaleFamily, ...] = field(default_factory=default_classes)
+    fixed: tuple[Kernel, ...] = ()
     penalty_quantile: float = 0.9
     bins: int = TARGET_BINS
 
+    citations = ("ni2026kernel", "domingo2025cheap")
+    statistic_meaning = "the best class's score -log p less its penalty"
+
     def __post_init__(self) -> None:
-        listed = self.kernels if isinstance(self.kernels, Sequence) else (self.kernels,)
-        classes = tuple(k if isinstance(k, KernelClass) else KernelClass(k) for k in listed)
-        object.__setattr__(self, "kernels", classes)
+        listed = self.classes if isinstance(self.classes, Sequence) else (self.classes,)
+        object.__setattr__(self, "classes", tuple(c if isinstance(c, KernelClass) else KernelClass(c) for c in listed))
         object.__setattr__(self, "fixed", tuple(self.fixed))
-        if not classes and not self.fixed:
+        if not self.classes and not self.fixed:
             raise InputError("The full-sample test needs at least one kernel class. Got none.")
         validation.open_unit("penalty_quantile", self.penalty_quantile)
         validation.whole("bins", self.bins, at_least=10)
 
-    def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
+    @classmethod
+    def methods(cls) -> Mapping[str, Method]:
+        """Return the default of the library."""
+        return {"cp-full": Method(cls, "CP-MMD on all rows: class and bandwidth chosen under every relabeling (the default)")}
+
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Evaluate all paths under common relabelings, score, rank."""
         bin_stream, label_stream, sample_stream = rng.spawn(3)
-        bins = cut_bins(samples.m, samples.n, bin_stream, target=self.bins)
-        labels = relabelings(bins, options.n_permutations, label_stream)
-        some = sample_stream.permutation(samples.m + samples.n)[:MEDIAN_ROWS]
-        preparations = {scale: Preparation.fit(samples, scale=scale) for scale in (None, "standard")}
-        entrants = self._entrants(samples, preparations, _Relabelled(bins, labels, some, options.memory_limit))
-        scores = [tail_scores(entrant.mmd2) for entrant in entrants]
-        evidence = np.array([score.max(axis=0) for score in scores])
-        weights = np.array([entrant.weight for entrant in entrants])
-        penalty = np.quantile(evidence, self.penalty_quantile, axis=1) - np.log(weights)
-        total = evidence - penalty[:, None]
-        statistic = total.max(axis=0)
-        pvalue = float(np.mean(statistic >= statistic[0] - TIE))
-        winner = int(np.argmax(total[:, 0]))
-        best = int(np.argmax(scores[winner][:, 0]))
-        return conclude(
-            samples,
+        bins = cut_bins(pool.m, pool.n, bin_stream, target=self.bins)
+        labels, exhaustive = relabelings(bins, options.n_permutations, label_stream)
+        some = sample_stream.permutation(pool.m + pool.n)[:MEDIAN_ROWS]
+        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
+        entrants = self._entrants(pool, preparations, _Relabelled(bins, labels, some, options.memory_limit))
+        contest = _contest(entrants, self.penalty_quantile)
+        winner, best = contest.winner
+        return self.conclude(
+            pool,
             options,
-            PermutationNull(float(statistic[0]), statistic[1:], pvalue, exhaustive=False),
+            Ranking.of(contest.statistic, tolerance=TIE, exhaustive=exhaustive),
             tested_sizes=(bins.m, bins.n),
             kernel=entrants[winner].kernel(best),
             preparation=preparations[entrants[winner].scale],
             notes=left_out(bins),
-            tested=np.sort(bins.order) if sum(bins.dropped) else None,
-            details={
-                "selected": {"class": entrants[winner].name, "mmd2": float(entrants[winner].mmd2[best, 0])},
-                "engine": describe(bins),
-                "path": [_rows(e, s[:, 0], p) for e, s, p in zip(entrants, scores, penalty, strict=True)],
-            },
+            evidence=Evidence(pool, np.sort(bins.order) if sum(bins.dropped) else None),
+            engine=Engine.of(bins),
+            classes=contest.class_paths(),
         )
 
-    def _entrants(self, samples: Samples, preparations: dict[str | None, Preparation], relabelled: _Relabelled) -> list[_Entrant]:
-        """Evaluate every class; one column has only one set of coordinates."""
-        samplings = {scale: _Rows(samples, fitted, relabelled) for scale, fitted in preparations.items()}
-        alone = len(preparations[None].features) == 1
-        groups: dict[tuple[object, ...], list[KernelClass]] = {}
-        for kernel in self.kernels:
-            assert isinstance(kernel, KernelClass)
-            chosen = replace(kernel, scale=None) if alone and not kernel.family.about_origin else kernel
+    def _entrants(self, pool: Pool, preparations: dict[str | None, Preparation], relabelled: _Relabelled) -> list[_Entrant]:
+        """Evaluate every class, those of one geometry together."""
+        coordinates = {scale: _Coordinates(pool, fitted, relabelled) for scale, fitted in preparations.items()}
+        entrants = []
+        for scale, classes in self._groups(one_column=len(preparations[None].features) == 1):
+            rows = coordinates[scale]
+            grids, limit = [c.grid for c in classes], relabelled.memory_limit
+            paths = geometry_paths(rows.load, grids, relabelled.bins, relabelled.labels, rows.sample, limit)
+            entrants += [_Entrant.of_class(c, path) for c, path in zip(classes, paths, strict=True)]
+        return entrants + [_fixed_entrant(kernel, coordinates[None], relabelled) for kernel in self.fixed]
+
+    def _groups(self, *, one_column: bool) -> list[tuple[str | None, list[KernelClass]]]:
+        """Return the classes by coordinates and geometry; one column has only one set of coordinates."""
+        groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
+        for one in self.classes:
+            assert isinstance(one, KernelClass)
+            chosen = replace(one, scale=None) if one_column and not one.family.about_origin else one
             group = groups.setdefault((chosen.scale, chosen.family.geometry), [])
             if chosen not in group:
                 group.append(chosen)
-        entrants = []
-        for (scale, _), classes in groups.items():
-            rows = samplings[scale]  # type: ignore[index]
-            bins, labels, limit = relabelled.bins, relabelled.labels, relabelled.memory_limit
-            paths = geometry_paths(rows.load, [c.grid for c in classes], bins, labels, rows.sample, limit)
-            entrants += [
-                _Entrant(str(c), c.scale, path.mmd2, path=path, weight=c.weight) for c, path in zip(classes, paths, strict=True)
-            ]
-        return entrants + [_fixed_entrant(kernel, samplings[None], relabelled) for kernel in self.fixed]
+        return [(scale, classes) for (scale, _), classes in groups.items()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,21 +141,21 @@ class _Relabelled:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _Coordinates:
     """The pool in one set of coordinates, in the order of the bins."""
 
-    samples: Samples
+    pool: Pool
     preparation: Preparation
     relabelled: _Relabelled
 
     def load(self, part: slice) -> Array:
-        """Give a slice of the rows."""
-        return self.preparation.transform(self.samples, self.relabelled.bins.order[part])
+        """Return a slice of the rows."""
+        return self.preparation.transform(self.pool, self.relabelled.bins.order[part])
 
     @cached_property
     def sample(self) -> Array:
         """Some rows, chosen without looking at labels."""
-        return self.preparation.transform(self.samples, self.relabelled.some)
+        return self.preparation.transform(self.pool, self.relabelled.some)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,33 +163,75 @@ class _Entrant:
     """A class under all relabelings: a path of bandwidths, or one fixed kernel."""
 
     name: str
-    scale: str | None
+    label: str
     mmd2: Array
+    scale: str | None = None
+    coordinates: str = ""
     path: Path | None = None
-    fixed: SelectedKernel | None = None
+    fixed: Kernel | None = None
     weight: float = 1.0
 
-    def kernel(self, position: int) -> SelectedKernel:
-        """Give the kernel at one position of the path."""
-        if self.path is None:
-            assert self.fixed is not None
+    @classmethod
+    def of_class(cls, one: KernelClass, path: Path) -> _Entrant:
+        """Return a class with its path."""
+        return cls(str(one), one.label, path.mmd2, one.scale, one.coordinates, path=path, weight=one.weight)
+
+    @property
+    def bandwidths(self) -> Array:
+        """Of the path; none for a fixed kernel."""
+        return np.empty(0) if self.path is None else self.path.bandwidths
+
+    def kernel(self, position: int) -> Kernel:
+        """Return the kernel at one position of the path."""
+        if self.fixed is not None:
             return self.fixed
-        return ScaledKernel(self.path.family, float(self.path.sigmas[position]))
+        assert self.path is not None
+        return ScaledKernel(self.path.family, float(self.path.bandwidths[position]))
 
 
-def _fixed_entrant(kernel: SelectedKernel, rows: _Rows, relabelled: _Relabelled) -> _Entrant:
+def _fixed_entrant(kernel: Kernel, rows: _Coordinates, relabelled: _Relabelled) -> _Entrant:
     bins = relabelled.bins
     plan = plan_tiles(relabelled.memory_limit, width=rows.sample.shape[1], n_kernels=1, bins=bins.count)
     sums = bin_sums(rows.load, tiler_for(kernel, rows.sample), bins, plan)
-    return _Entrant(f"fixed: {kernel}", None, binned_statistics(sums[0], bins, relabelled.labels)[None], fixed=kernel)
+    name = f"fixed: {kernel}"
+    return _Entrant(name, name, binned_statistics(sums[0], bins, relabelled.labels)[None], fixed=kernel)
 
 
-def _rows(entrant: _Entrant, scores: Array, penalty: float) -> dict[str, Any]:
-    sigmas = [] if entrant.path is None else entrant.path.sigmas.tolist()
-    return {
-        "class": entrant.name,
-        "sigma": sigmas,
-        "mmd2": entrant.mmd2[:, 0].tolist(),
-        "score": scores.tolist(),
-        "penalty": float(penalty),
-    }
+@dataclass(frozen=True, eq=False)
+class _Contest:
+    """The classes' scores (member x relabeling) and penalties."""
+
+    entrants: list[_Entrant]
+    scores: list[Array]
+    penalties: Array
+
+    @cached_property
+    def total(self) -> Array:
+        """Evidence less penalty, class x relabeling."""
+        return np.array([score.max(axis=0) for score in self.scores]) - self.penalties[:, None]
+
+    @property
+    def statistic(self) -> Array:
+        """The best class under each relabeling."""
+        return np.asarray(self.total.max(axis=0))
+
+    @property
+    def winner(self) -> tuple[int, int]:
+        """The class that wins under the labels as they came, and its best member."""
+        winner = int(np.argmax(self.total[:, 0]))
+        return winner, int(np.argmax(self.scores[winner][:, 0]))
+
+    def class_paths(self) -> tuple[ClassPath, ...]:
+        """Return what each class has to show under the labels as they came."""
+        return tuple(
+            ClassPath(e.name, e.label, e.coordinates, e.bandwidths, e.mmd2[:, 0], score[:, 0], float(penalty))
+            for e, score, penalty in zip(self.entrants, self.scores, self.penalties, strict=True)
+        )
+
+
+def _contest(entrants: list[_Entrant], penalty_quantile: float) -> _Contest:
+    """Score every member, and take each class's own null quantile, less the logarithm of its weight, as its penalty."""
+    scores = [tail_scores(entrant.mmd2) for entrant in entrants]
+    evidence = np.array([score.max(axis=0) for score in scores])
+    weights = np.array([entrant.weight for entrant in entrants])
+    return _Contest(entrants, scores, np.quantile(evidence, penalty_quantile, axis=1) - np.log(weights))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from cpmmd import validation
-from cpmmd.inputs import Preparation, Samples
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import Preparation
+from cpmmd.data.splitting import stratified_split
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import base_kernel
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.permutation.engine import DENSE_ROWS, kernel_test
 from cpmmd.permutation.paths import MEDIAN_ROWS
-from cpmmd.procedures.base import Procedure, RunOptions, conclude_kernel
-from cpmmd.results import TestResult
-from cpmmd.samples import Array, Rows
-from cpmmd.selection.scalar import median_distance
-from cpmmd.splitting import stratified_split
+from cpmmd.procedures.base import Method, Procedure, RunOptions
+from cpmmd.procedures.outcome import Evidence, TestOutcome
 
 
 @dataclass(frozen=True)
@@ -42,44 +43,43 @@ class MedianTest(Procedure):
     split: bool = False
     train_fraction: float = 0.5
 
+    citations = ("gretton2012kernel",)
+
     def __post_init__(self) -> None:
         base_kernel(self.base)
         validation.open_unit("train_fraction", self.train_fraction)
         validation.scale(self.scale)
 
-    def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
+    @classmethod
+    def methods(cls) -> Mapping[str, Method]:
+        """Return the heuristic without a split."""
+        return {"median": Method(cls, "Gaussian kernel at the median distance of the pool, no split")}
+
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Take the median, test."""
         split_stream, permutation_stream = rng.spawn(2)
-        everything: Rows = np.arange(samples.m + samples.n)
-        fitted, tested, m = everything, everything, samples.m
+        everything: Rows = np.arange(pool.m + pool.n)
+        fitted, tested, m, evidence = everything, everything, pool.m, Evidence(pool)
         if self.split:
-            halves = stratified_split(samples.m, samples.n, self.train_fraction, split_stream)
+            halves = stratified_split(pool.m, pool.n, self.train_fraction, split_stream)
             fitted, tested, m = halves.train, halves.test, halves.m_test
-        preparation = Preparation.fit(samples, fitted, scale=self.scale)
+            evidence = Evidence(pool, np.sort(halves.test), np.sort(halves.train))
+        preparation = Preparation.fit(pool, fitted, scale=self.scale)
         some = fitted if len(fitted) <= DENSE_ROWS else np.sort(split_stream.choice(fitted, MEDIAN_ROWS, replace=False))
-        kernel = median_kernel(preparation.transform(samples, some), self.base)
+        kernel = median_kernel(preparation.transform(pool, some), self.base)
         test = kernel_test(
             kernel,
-            lambda rows: preparation.transform(samples, rows),
+            lambda rows: preparation.transform(pool, rows),
             tested,
             m,
             n_permutations=options.n_permutations,
             rng=permutation_stream,
             memory_limit=options.memory_limit,
         )
-        return conclude_kernel(
-            samples,
-            options,
-            test,
-            kernel=kernel,
-            preparation=preparation,
-            tested=tested if self.split else None,
-            held_out=self.split,
-        )
+        return self.conclude_kernel(pool, options, test, kernel=kernel, preparation=preparation, evidence=evidence)
 
 
 def median_kernel(rows: Array, base: str) -> ScaledKernel:
     """Give the kernel whose bandwidth is the median distance of ``rows``."""
     family = Bandwidth(base)
-    exponents = family.exponents(rows)
-    return ScaledKernel(family, median_distance(exponents, family.base_kernel.power))
+    return ScaledKernel(family, family.median_bandwidth(rows))

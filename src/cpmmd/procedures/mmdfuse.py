@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
 
-from cpmmd import validation
-from cpmmd.inputs import Preparation, Samples
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array, Labels
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
-from cpmmd.permutation import collections as many
-from cpmmd.permutation.dense import PermutationNull
+from cpmmd.permutation import many_kernels as many
+from cpmmd.permutation.labels import observed_and_others
 from cpmmd.permutation.memory import require_dense
-from cpmmd.procedures.base import Procedure, RunOptions, conclude
-from cpmmd.results import TestResult
-from cpmmd.samples import Array, draw_labels
+from cpmmd.permutation.ranking import Ranking
+from cpmmd.procedures.base import Method, Procedure, RunOptions
+from cpmmd.procedures.outcome import Collection, SingleTest, TestOutcome
 
-# The authors' laplace is exp(-sqrt(2) d / l) and their gaussian exp(-d^2 / 2 l^2): ours at these multiples of l.
-CONVENTION = {"laplace": math.sqrt(0.5), "gaussian": math.sqrt(2.0)}
+# The authors' Laplacian is exp(-sqrt(2) d / l): ours, exp(-d / b), at this multiple of l. Their Gaussian is ours.
+CONVENTION = {"laplacian_l1": math.sqrt(0.5)}
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,15 @@ class MMDFuse(Procedure):
         None or ``"standard"`` (by pooled statistics).
     """
 
-    kernels: tuple[str, ...] = ("laplace", "gaussian")
+    kernels: tuple[str, ...] = ("laplacian_l1", "gaussian")
     n_bandwidths: int = 10
     lambda_multiplier: float = 1.0
     n_permutations: int = 2000
     scaling: str = "code"
     scale: str | None = None
+
+    citations = ("biggs2023mmdfuse",)
+    statistic_meaning = "a soft maximum of the kernels' normalised squared MMD"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernels", collection_names(self.kernels))
@@ -57,68 +63,78 @@ class MMDFuse(Procedure):
         validation.one_of("scaling", self.scaling, ("code", "paper"))
         validation.scale(self.scale)
 
+    @classmethod
+    def methods(cls) -> Mapping[str, Method]:
+        """Return the authors' defaults."""
+        return {"mmdfuse": Method(cls, "MMD-FUSE: 20 Laplacian and Gaussian kernels, a soft maximum, no split")}
+
     @property
-    def default_permutations(self) -> int:  # type: ignore[override]
+    def default_permutations(self) -> int:
         """The authors' 2000."""
         return self.n_permutations
 
-    def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Fuse the normalised statistics under every relabeling, rank the observed one."""
-        require_dense(options.memory_limit, rows=samples.m + samples.n, matrices=2, method=type(self).__name__)
-        preparation = Preparation.fit(samples, scale=self.scale)
-        pool = preparation.transform(samples)
-        m, n = samples.m, samples.n
+        m, n = pool.m, pool.n
+        require_dense(options.memory_limit, rows=m + n, matrices=2, method=type(self).__name__)
+        preparation = Preparation.fit(pool, scale=self.scale)
+        labels, exhaustive = observed_and_others(m + n, m, options.n_permutations, rng)
         pairs = min(m, n) * (min(m, n) - 1)
         sharpness = self.lambda_multiplier * (pairs if self.scaling == "code" else math.sqrt(pairs))
-        singles, values, spread, tolerance, observed = self._statistics(pool, m, pairs, options.n_permutations, rng)
-        normalised = sharpness * values / spread[:, None]
-        fused = logsumexp(normalised, axis=0) - math.log(len(singles))
-        slack = float((sharpness * tolerance / spread).max())
-        pvalue = float(np.mean(fused >= fused[0] - slack))  # ranked in the precision of the relabelings
-        exact = sharpness * observed / spread  # reported in double precision
-        statistic = float(logsumexp(exact)) - math.log(len(singles))
-        null = PermutationNull(statistic, fused[1:], pvalue, exhaustive=False)
-        ranks = [int(many.upper_ranks(v[:1], t, v)[0]) for v, t in zip(values, tolerance, strict=True)]
-        tests = [
-            {
-                "kernel": s.name,
-                "bandwidth": s.bandwidth,
-                "mmd2": float(o),
-                "pvalue": r / len(v),
-                "weight": 1 / len(singles),
-                "fused": f,
-            }
-            for s, v, o, r, f in zip(singles, values, observed, ranks, exact, strict=True)
-        ]
-        return conclude(
-            samples,
+        members = self._members(preparation.transform(pool), m, pairs, labels)
+        values, tolerance, spread, observed = (
+            np.array([getattr(member, name) for member in members]) for name in ("values", "tolerance", "spread", "observed")
+        )
+        fused = logsumexp(sharpness * values / spread[:, None], axis=0) - math.log(len(members))
+        exact = sharpness * observed / spread  # ranked in the precision of the relabelings, reported in double precision
+        ranking = Ranking.of(
+            fused,
+            tolerance=float((sharpness * tolerance / spread).max()),
+            exhaustive=exhaustive,
+            statistic=float(logsumexp(exact)) - math.log(len(members)),
+        )
+        return self.conclude(
+            pool,
             options,
-            null,
+            ranking,
             tested_sizes=(m, n),
-            kernel=singles[int(np.argmax(exact))],
+            kernel=members[int(np.argmax(exact))].kernel,
             preparation=preparation,
-            details={"tests": tests, "sharpness": sharpness},
+            collection=Collection(tuple(one.single(len(members)) for one in members), "permutations", sharpness=sharpness),
         )
 
-    def _statistics(
-        self, pool: Array, m: int, pairs: int, count: int, rng: np.random.Generator
-    ) -> tuple[list[RadialKernel], Array, Array, Array, Array]:
-        """Give the kernels, their statistics (observed first), norms to divide by, tie tolerances, and exact observed ones."""
-        labels = np.vstack([(np.arange(len(pool)) < m)[None], draw_labels(len(pool), m, count, rng)])
-        singles, rows = [], []
+    def _members(self, matrix: Array, m: int, pairs: int, labels: Labels) -> list[_Member]:
+        """Evaluate every kernel of the collection under all relabelings."""
+        members = []
         for norm in dict.fromkeys(profile(name).norm for name in self.kernels):
-            apart = distances(norm, pool)
+            apart = distances(norm, matrix)
             grid = bandwidth_grid(apart, self.n_bandwidths)
-            for single in (s for name in self.kernels if profile(name).norm == norm for s in _members(name, grid)):
-                matrix, observed, squares = many.pooled_matrix(apart, m, single.of_distances)
+            for kernel in (k for name in self.kernels if profile(name).norm == norm for k in _kernels(name, grid)):
+                values, observed, squares = many.pooled_matrix(apart, m, kernel.of_distances)
                 spread = math.sqrt(max(squares / pairs, 1e-300))
-                rows.append((*many.permutation_statistics(matrix, labels, m), spread, observed))
-                singles.append(single)
-        values, tolerance, norms, exact = (np.array(column) for column in zip(*rows, strict=True))
-        return singles, values, norms, tolerance, exact
+                members.append(_Member(kernel, *many.permutation_statistics(values, labels, m), spread, observed))
+        return members
 
 
-def _members(name: str, grid: Array) -> list[RadialKernel]:
+@dataclass(frozen=True, eq=False)
+class _Member:
+    """A kernel under all relabelings: statistics (observed first), tie tolerance, norm to divide by, and the exact observed "
+    "one.
+    """
+
+    kernel: RadialKernel
+    values: Array
+    tolerance: float
+    spread: float
+    observed: float
+
+    def single(self, count: int) -> SingleTest:
+        """Return its own test as one of ``count``."""
+        rank = int(many.upper_ranks(self.values[:1], self.tolerance, self.values)[0])
+        return SingleTest(self.kernel.name, self.kernel.bandwidth, self.observed, rank / len(self.values), 1 / count)
+
+
+def _kernels(name: str, grid: Array) -> list[RadialKernel]:
     return [RadialKernel(name, float(b * CONVENTION.get(name, 1.0))) for b in grid]
 
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
-from cpmmd import validation
-from cpmmd.calibration import calibrate
-from cpmmd.certificates import certify
-from cpmmd.criteria import ComplexityPenalized, Criterion
-from cpmmd.errors import InputError
-from cpmmd.inputs import Preparation, Samples
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import Preparation
+from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.splitting import stratified_split
 from cpmmd.kernels.bandwidth import Bandwidth
+from cpmmd.kernels.base import TrainedFamily
+from cpmmd.kernels.deep.families import Deep, Mixture
+from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.permutation.engine import KernelTest, kernel_test
-from cpmmd.procedures.base import Choice, Procedure, RunOptions, conclude_kernel
-from cpmmd.results import Calibration, Certificate, Selection, TestResult
-from cpmmd.samples import Array, Rows, TwoSample
-from cpmmd.selection import Selector, selector_for
+from cpmmd.procedures.base import Choice, Method, Procedure, RunOptions
+from cpmmd.procedures.outcome import Evidence, Splits, TestOutcome
 from cpmmd.selection.ascent_options import Ascent
-from cpmmd.splitting import Split, stratified_split
+from cpmmd.selection.calibration import calibrate
+from cpmmd.selection.certificates import Certificate, certify
+from cpmmd.selection.criteria import ComplexityPenalized, Criterion, Plain, Ratio
+from cpmmd.selection.selector import Selector, check_family, selector_for
+from cpmmd.selection.values import Calibration, Selection
 
 MAX_TRAIN_ROWS = 2048  # more hardly change the choice (benchmarks/results/selection_size.csv)
 # Valid for p-values of any dependence: Rueschendorf (1982), Meinshausen et al. (2009), Vovk and Wang (2020).
@@ -37,8 +44,8 @@ class SplitTest(Procedure):
 
     Parameters
     ----------
-    kernel
-        The family to choose from.
+    family : kernel family
+        What to choose the kernel from.
     criterion
         What the choice maximises.
     train_fraction
@@ -49,8 +56,8 @@ class SplitTest(Procedure):
         How trained kernels are trained; for :class:`~cpmmd.kernels.deep.Deep` and mixtures only.
     n_splits, combine
         Several random splits, their p-values combined by a rule that is valid whatever their dependence: ``"median"`` (twice
-        the median), ``"mean"`` (twice the mean) or ``"geometric"`` (e times the geometric mean). The result is the split with the
-        median p-value, with the combined p-value and the spread in ``details["splits"]``.
+        the median), ``"mean"`` (twice the mean) or ``"geometric"`` (e times the geometric mean). The result is the split with
+        the median p-value, with the combined p-value and the others in ``splits``.
     delta
         Confidence parameter of the certificate.
     max_train_rows
@@ -62,7 +69,7 @@ class SplitTest(Procedure):
     under the null, so the permutation test has exact level.
     """
 
-    kernel: object = field(default_factory=Bandwidth)
+    family: ScaleFamily | TrainedFamily = field(default_factory=Bandwidth)
     criterion: Criterion = field(default_factory=ComplexityPenalized)
     train_fraction: float = 0.5
     scale: str | None = None
@@ -80,72 +87,78 @@ class SplitTest(Procedure):
         validation.one_of("combine", self.combine, tuple(COMBINE))
         validation.scale(self.scale)
         if not isinstance(self.criterion, Criterion):
-            raise InputError(
-                f"The 'criterion' parameter must be ComplexityPenalized(), Ratio() or Plain(). Got {self.criterion!r} instead."
-            )
-        selector_for(self.kernel, self.ascent)
+            raise validation.wrong("criterion", "must be ComplexityPenalized(), Ratio() or Plain()", self.criterion)
+        check_family(self.family, self.ascent)
 
-    def run(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
+    @classmethod
+    def methods(cls) -> Mapping[str, Method]:
+        """Return every criterion on every family of the paper."""
+        return {
+            name: Method(partial(_ready_made, family, criterion), f"{_WORDS[criterion]} {what}, split in halves{aside}")
+            for name, (family, criterion, what, aside) in _READY_MADE.items()
+        }
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """Family and criterion."""
+        return (self.family, self.criterion)
+
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Run one split, or several and combine them."""
         if self.n_splits == 1:
-            return self._run_split(samples, options, rng)
-        results = [self._run_split(samples, options, stream) for stream in rng.spawn(self.n_splits)]
-        pvalues = np.array([result.pvalue for result in results])
-        typical = results[int(np.argsort(pvalues, kind="stable")[(self.n_splits - 1) // 2])]
+            return self._run_split(pool, options, rng)
+        outcomes = [self._run_split(pool, options, stream) for stream in rng.spawn(self.n_splits)]
+        pvalues = np.array([outcome.pvalue for outcome in outcomes])
+        typical = outcomes[int(np.argsort(pvalues, kind="stable")[(self.n_splits - 1) // 2])]
         combined = min(1.0, COMBINE[self.combine](pvalues))
-        spread = {"pvalues": pvalues, "combine": self.combine, "smallest": pvalues.min(), "largest": pvalues.max()}
         note = f"{self.n_splits} splits with p from {pvalues.min():.3g} to {pvalues.max():.3g}, combined by {self.combine}"
-        details = {**typical.details, "splits": spread}
-        return replace(typical, pvalue=combined, details=details, notes=(*typical.notes, note))
+        return replace(
+            typical, pvalue=combined, splits=Splits(tuple(pvalues.tolist()), self.combine), notes=(*typical.notes, note)
+        )
 
-    def _run_split(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> TestResult:
+    def _run_split(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Split, calibrate, select, test."""
         split_stream, *training_streams, permutation_stream = rng.spawn(4)
-        split = stratified_split(samples.m, samples.n, self.train_fraction, split_stream, at_most=self.max_train_rows)
-        trained = self._train(samples, split.train, split.m_train, options, training_streams)
-        selection, calibration, preparation = trained.selection, trained.calibration, trained.preparation
+        split = stratified_split(pool.m, pool.n, self.train_fraction, split_stream, at_most=self.max_train_rows)
+        trained = self._train(pool, split.train, split.m_train, options, training_streams)
         test = kernel_test(
-            selection.kernel,
-            lambda rows: preparation.transform(samples, rows),
+            trained.selection.kernel,
+            lambda rows: trained.preparation.transform(pool, rows),
             split.test,
             split.m_test,
             n_permutations=options.n_permutations,
             rng=permutation_stream,
             memory_limit=options.memory_limit,
         )
-        return conclude_kernel(
-            samples,
+        return self.conclude_kernel(
+            pool,
             options,
             test,
-            kernel=selection.kernel,
-            selection=selection,
-            calibration=calibration,
+            kernel=trained.selection.kernel,
+            selection=trained.selection,
+            calibration=trained.calibration,
             certificate=self._certificate(trained, test, options),
-            preparation=preparation,
+            preparation=trained.preparation,
             notes=trained.notes,
-            details=_details(split),
-            tested=split.test,
-            held_out=True,
+            evidence=Evidence(pool, np.sort(split.test), np.sort(split.train)),
         )
 
-    def choose(self, samples: Samples, options: RunOptions, rng: np.random.Generator) -> Choice:
+    def choose(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> Choice:
         """Select on all rows, none kept for a test."""
-        trained = self._train(samples, None, samples.m, options, rng.spawn(2))
+        trained = self._train(pool, None, pool.m, options, rng.spawn(2))
         return Choice(trained.selection.kernel, trained.preparation, trained.calibration, trained.notes)
 
-    def _train(
-        self, samples: Samples, rows: Rows | None, m: int, options: RunOptions, streams: list[np.random.Generator]
-    ) -> _Trained:
+    def _train(self, pool: Pool, rows: Rows | None, m: int, options: RunOptions, streams: list[np.random.Generator]) -> _Trained:
         """Calibrate and select on some rows of the pool, the first ``m`` of which are of X."""
         calibration_stream, selection_stream = streams
-        preparation = Preparation.fit(samples, rows, scale=self.scale)
-        train = TwoSample(preparation.transform(samples, rows), m, samples.row_shape)
-        selector = selector_for(self.kernel, self.ascent)
+        preparation = Preparation.fit(pool, rows, scale=self.scale)
+        train = PreparedPool(preparation.transform(pool, rows), m, pool.row_shape)
+        selector = selector_for(self.family, self.ascent)
         criterion, calibration = self._calibrated(selector, train, options.alpha, calibration_stream)
         return _Trained(train, preparation, criterion, calibration, selector.select(train, criterion, selection_stream))
 
     def _calibrated(
-        self, selector: Selector, train: TwoSample, alpha: float, rng: np.random.Generator
+        self, selector: Selector, train: PreparedPool, alpha: float, rng: np.random.Generator
     ) -> tuple[Criterion, Calibration | None]:
         criterion = self.criterion
         if not (isinstance(criterion, ComplexityPenalized) and criterion.needs_calibration):
@@ -155,21 +168,22 @@ class SplitTest(Procedure):
         return criterion.calibrated(calibration.c1), calibration
 
     def _certificate(self, trained: _Trained, test: KernelTest, options: RunOptions) -> Certificate | None:
-        if not hasattr(self.kernel, "proxy_constant"):  # outside the theorem, as Liu's mixture is
+        train, selection = trained.train, trained.selection
+        proxy_constant = self.family.proxy_constant(train.matrix.shape[1], train.size)
+        if proxy_constant is None:
             return None
-        train, selection, criterion = trained.train, trained.selection, trained.criterion
         kernel = selection.kernel
         return certify(
             mmd2=selection.mmd2,
             max_complexity=selection.max_complexity,
-            proxy_constant=self.kernel.proxy_constant(train.pool.shape[1], train.size),
-            calibrated_c1=criterion.c1 if isinstance(criterion, ComplexityPenalized) else None,
+            proxy_constant=proxy_constant,
+            calibrated_c1=trained.criterion.constant,
             bound=kernel.bound,
             lipschitz=kernel.base_lipschitz,
             train_sizes=(train.m, train.n),
             test_sizes=test.sizes,
             alpha=options.alpha,
-            n_permutations=len(test.null.null),
+            n_permutations=len(test.ranking.null_distribution),
             delta=self.delta,
         )
 
@@ -178,7 +192,7 @@ class SplitTest(Procedure):
 class _Trained:
     """A training half and what it chose."""
 
-    train: TwoSample
+    train: PreparedPool
     preparation: Preparation
     criterion: Criterion
     calibration: Calibration | None
@@ -191,5 +205,21 @@ class _Trained:
         return (*self.selection.notes, *filter(None, [calibrated]))
 
 
-def _details(split: Split) -> dict[str, object]:
-    return {"train_rows": np.sort(split.train), "test_rows": np.sort(split.test)}
+# name -> (family, criterion, over what, aside)
+_READY_MADE: dict[str, tuple[Callable[[], ScaleFamily | TrainedFamily], type[Criterion], str, str]] = {
+    "cp-linear": (Bandwidth, ComplexityPenalized, "over Gaussian bandwidths", " (the paper's H_linear)"),
+    "cp-polynomial": (Polynomial, ComplexityPenalized, "over bandwidths of a degree-4 lift", " (the paper's H_polynomial)"),
+    "plain-linear": (Bandwidth, Plain, "over Gaussian bandwidths, no penalty", ""),
+    "plain-polynomial": (Polynomial, Plain, "over a degree-4 lift, no penalty", ""),
+    "cp-deep": (Deep, ComplexityPenalized, "over the weights of a network", " (the paper's H_deep)"),
+    "cp-mixture": (Mixture, ComplexityPenalized, "on Liu's mixture (a heuristic)", ""),
+    "liu": (Deep, Ratio, "over the weights of a network", ""),
+    "liu-mixture": (Mixture, Ratio, "on Liu's mixture (as published)", ""),
+    "plain-deep": (Deep, Plain, "over a network's weights, no penalty", ""),
+    "plain-mixture": (Mixture, Plain, "on Liu's mixture, no penalty", ""),
+}
+_WORDS: dict[type[Criterion], str] = {ComplexityPenalized: "CP-MMD", Ratio: "ratio criterion", Plain: "largest MMD"}
+
+
+def _ready_made(family: Callable[[], ScaleFamily | TrainedFamily], criterion: Callable[[], Criterion]) -> SplitTest:
+    return SplitTest(family(), criterion())

@@ -7,13 +7,15 @@ import re
 
 import numpy as np
 
-from cpmmd.explain import Explanation
+from cpmmd.explain.values import Explanation
+from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.registry import public_names
 from cpmmd.report import blocks, cells
 from cpmmd.report.blocks import Block
-from cpmmd.results import Certificate, LowerBound, TestResult
+from cpmmd.selection.certificates import Certificate, LowerBound
 
 
-def assurance(result: TestResult, explanation: Explanation | None) -> Block:
+def assurance(result: TestOutcome, explanation: Explanation | None) -> Block:
     """Give the section on level, resolution, certificate and remarks."""
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
     tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of x and {cells.count(nt)} of y"
@@ -54,22 +56,20 @@ def repetition(command: str | None, call: str, version: str) -> Block:
 
 def _program(call: str) -> str:
     """Give a call with the import it needs."""
-    import cpmmd
-
-    names = sorted(set(re.findall(r"\b[A-Za-z]\w*(?=\()", call)) & set(cpmmd.__all__))
+    names = sorted(set(re.findall(r"\b[A-Za-z]\w*(?=\()", call)) & set(public_names()))
     return f"from cpmmd import {', '.join(names)}\n\nresult = {call}"
 
 
-def _level(result: TestResult) -> str:
-    if "level_correction" in result.details:
-        return f"{result.alpha:g}; the decision is the method's own, at levels corrected for the number of kernels"
+def _level(result: TestOutcome) -> str:
+    if result.decision_rule:
+        return f"{result.alpha:g}; {result.decision_rule}"
     return f"{result.alpha:g}, exact: if both samples came from one distribution, p would fall to it at most that often"
 
 
-def _resolution(result: TestResult) -> str:
-    total = result.n_permutations
+def _resolution(result: TestOutcome) -> str:
+    total = len(result.null_distribution)
     if result.exhaustive:
-        return f"all {cells.count(total)}; p has no error from drawing"
+        return f"all {cells.count(total + 1)}; p has no error from drawing"
     error = np.sqrt(result.pvalue * (1 - result.pvalue) / total)
     least = f"p cannot be below {1 / (total + 1):.2g}"
     return f"{cells.count(total)} at random; {least}, and has a standard error of {error:.1g} from the drawing"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cpmmd.results import json_clean
-from cpmmd.text import LINE, shown
+from cpmmd.core.plain import to_plain
+from cpmmd.core.text import LINE, shown
 
 Block = dict[str, Any]
 CODE = 4000  # characters of a line of code: longer than any command a person types
@@ -48,7 +48,7 @@ def table(name: str, caption: str, columns: Sequence[tuple[str, str]], rows: Ite
         "id": name,
         "caption": shown(caption, LINE),
         "columns": [{"label": shown(label), "type": kind} for label, kind in columns],
-        "rows": [[shown(v) if isinstance(v, str) else v for v in json_clean(list(row))] for row in rows],
+        "rows": [[shown(v) if isinstance(v, str) else v for v in to_plain(list(row))] for row in rows],
         "note": note,
     }
 

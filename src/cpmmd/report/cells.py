@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cpmmd.text import shown
+from cpmmd.core.text import shown
 
 NOTHING = "–"
 NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers

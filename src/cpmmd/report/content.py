@@ -5,22 +5,21 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from cpmmd.errors import InputError
-from cpmmd.explain import Explanation
+from cpmmd.core.text import LINE, shown
+from cpmmd.explain.values import Explanation
+from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report import cells
 from cpmmd.report.assurance import assurance, repetition
 from cpmmd.report.blocks import Block
 from cpmmd.report.evidence import evidence
 from cpmmd.report.location import location, without_rare_levels
-from cpmmd.results import TestResult
-from cpmmd.text import LINE, shown
 
 FORMAT = "cpmmd-report-1"
 QUESTION = "Are the two samples from the same distribution?"
 
 
 def content(
-    result: TestResult,
+    result: TestOutcome,
     *,
     rows: bool = True,
     command: str | None = None,
@@ -40,7 +39,7 @@ def content(
     title
         What was compared; a question when None.
     explanation
-        What ``result.explain()`` gave; computed when None.
+        What ``result.explain()`` gave; without one the report does not say where.
 
     Examples
     --------
@@ -48,14 +47,12 @@ def content(
     >>> from cpmmd import two_sample_test
     >>> data = np.random.default_rng(0)
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2)), rng=0)
-    >>> report = content(result)
+    >>> report = content(result, explanation=result.explain())
     >>> report["verdict"]["headline"], [section["id"] for section in report["sections"]]
     ('The samples differ', ['evidence', 'where', 'assurance', 'repeat'])
     """
-    from cpmmd import __version__, methods
+    from cpmmd import __version__
 
-    if explanation is None:
-        explanation = explained(result)
     if explanation is not None and not rows:
         explanation = without_rare_levels(explanation, result.tested_sizes)
     return {
@@ -63,7 +60,7 @@ def content(
         "title": shown(title or QUESTION, 160),
         "verdict": verdict(result, explanation),
         "sections": [
-            evidence(result, methods().get(result.method, "")),
+            evidence(result),
             location(result, explanation, rows=rows),
             assurance(result, explanation),
             repetition(command, result.call, __version__),
@@ -72,22 +69,12 @@ def content(
     }
 
 
-def explained(result: TestResult) -> Explanation | None:
-    """Give the result's explanation; None where its data is not at hand."""
-    if result.evidence is None:
-        return None
-    try:
-        return result.explain()
-    except InputError:  # a kernel or sample that cannot be explained: the report does without
-        return None
-
-
 def footer(version: str) -> str:
     """Say what wrote the report, and when."""
     return f"Written by cpmmd {version} on {datetime.now(UTC):%Y-%m-%d %H:%M} UTC."
 
 
-def verdict(result: TestResult, explanation: Explanation | None) -> Block:
+def verdict(result: TestOutcome, explanation: Explanation | None) -> Block:
     """Give the answer, a sentence or two, and the few numbers that matter."""
     below = "at or below" if result.pvalue <= result.alpha else "above"
     plain = f"p = {cells.number(result.pvalue)} is {below} the level {result.alpha:g}."
@@ -106,7 +93,7 @@ def verdict(result: TestResult, explanation: Explanation | None) -> Block:
     }
 
 
-def _numbers(result: TestResult, explanation: Explanation | None) -> list[dict[str, str]]:
+def _numbers(result: TestOutcome, explanation: Explanation | None) -> list[dict[str, str]]:
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
     tested = "" if (m, n) == (mt, nt) else f"{cells.count(mt)} v {cells.count(nt)} of them tested"
     numbers = [("p-value", cells.number(result.pvalue), f"level {result.alpha:g}")]
@@ -114,5 +101,5 @@ def _numbers(result: TestResult, explanation: Explanation | None) -> list[dict[s
         effect = explanation.effect
         interval = f"95% interval {effect.low:.0%} to {effect.high:.0%}; 50% is chance"
         numbers.append(("Told apart", f"{effect.probability:.0%}", interval))
-    numbers += [("Rows", f"{cells.count(m)} v {cells.count(n)}", tested), ("Columns", cells.count(result.width), "")]
+    numbers += [("Rows", f"{cells.count(m)} v {cells.count(n)}", tested), ("Columns", cells.count(result.n_columns), "")]
     return [{"label": label, "value": value, "note": note} for label, value, note in numbers]

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from cpmmd import plotting
 from cpmmd.errors import missing_extra
-from cpmmd.explain import Explanation
-from cpmmd.explain.material import tested_rows
-from cpmmd.explain.rows import draw_rows
+from cpmmd.explain.values import Explanation
 from cpmmd.plotting import style
+from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report.svg import Stylesheet, inline_svg
-from cpmmd.results import TestResult
 
 Drawing = Callable[[Any], Any]  # draws on matplotlib Axes
 Drawings = Mapping[str, Drawing]
 # Inches at 72 points: shown about 1.3 times as large on a desktop, 1.05 times on a phone, so 10 points are 13 and 10.5 pixels.
-NARROW, WIDE = (4.8, 3.5), (9.6, 3.9)
+NARROW, WIDE, SMALL = (4.8, 3.5), (9.6, 3.9), (4.8, 2.4)
 ACROSS, UPWARDS = 48, 30  # characters of an axis label on one line
-MOST_ROWS = 5000  # behind a density
 MOST_BATCHES = 400  # in a picture: two pixels each
 INK, PAPER = "#0a0b0c", "#f0f1f2"  # stand for the page's own colours
 PALETTE = {
@@ -36,6 +34,8 @@ PALETTE = {
     style.PURPLE: "var(--purple)",
     style.GREEN: "var(--green)",
 }
+INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+HALFWAY = "#808080"  # between a light page and a dark one
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: it can be read aloud, searched, and wears the page's font
     "svg.hashsalt": "cpmmd",  # equal pictures, equal files
@@ -43,27 +43,42 @@ STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.formatter.limits": (-3, 5),
-    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(INKED, INK),
     **dict.fromkeys(("figure.facecolor", "axes.facecolor", "legend.facecolor"), PAPER),
 }
 
 
-def drawn(content: Mapping[str, Any], drawings: Drawings) -> tuple[dict[str, str], Stylesheet]:
+def draw_figures(content: Mapping[str, Any], drawings: Drawings) -> tuple[dict[str, str], Stylesheet]:
     """Give the SVG of every figure in a report's dictionary, and the style they share."""
+    sheet, pictures = Stylesheet(PALETTE), {}
+    for block in (b for section in content["sections"] for b in section["blocks"] if b["kind"] == "figure"):
+        name = block["id"]
+        with _figure(drawings[name], STYLE, WIDE if block["wide"] else NARROW) as figure:
+            pictures[name] = inline_svg(figure, name=name, title=block["title"], description=block["description"], sheet=sheet)
+    return pictures, sheet
+
+
+def png_picture(drawing: Drawing) -> bytes:
+    """Return one small picture that can be read on a light page and on a dark one."""
+    buffer = io.BytesIO()
+    with _figure(drawing, {**STYLE, **dict.fromkeys(INKED, HALFWAY)}, SMALL) as figure:
+        figure.savefig(buffer, format="png", dpi=100, transparent=True)
+    return buffer.getvalue()
+
+
+@contextmanager
+def _figure(drawing: Drawing, look: dict[Any, Any], size: tuple[float, float]) -> Iterator[Any]:
+    """Yield a figure with a drawing on it, while its style is in force."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise missing_extra("An HTML report", "matplotlib", "report") from error
-    sheet, pictures = Stylesheet(PALETTE), {}
-    for block in (b for section in content["sections"] for b in section["blocks"] if b["kind"] == "figure"):
-        name = block["id"]
-        with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's browser has more fonts
-            figure = Figure(figsize=WIDE if block["wide"] else NARROW, layout="constrained")
-            _tidy(drawings[name](figure.subplots()))
-            pictures[name] = inline_svg(figure, name=name, title=block["title"], description=block["description"], sheet=sheet)
-    return pictures, sheet
+        raise missing_extra("A picture", "matplotlib", "report") from error
+    with matplotlib.rc_context(look), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's browser has more fonts
+        figure = Figure(figsize=size, layout="constrained")
+        _tidy(drawing(figure.subplots()))
+        yield figure
 
 
 def _tidy(ax: Any) -> None:
@@ -82,7 +97,7 @@ def _tidy(ax: Any) -> None:
     ax.set_ylabel(textwrap.fill(ax.get_ylabel(), UPWARDS))
 
 
-def result_drawings(result: TestResult, explanation: Explanation | None) -> Drawings:
+def result_drawings(result: TestOutcome, explanation: Explanation | None) -> Drawings:
     """Give what draws each picture of one test."""
     drawings: dict[str, Drawing] = {
         "null-distribution": lambda ax: plotting.null_distribution(result, ax=ax),
@@ -93,20 +108,11 @@ def result_drawings(result: TestResult, explanation: Explanation | None) -> Draw
         return drawings
     return {
         **drawings,
-        "feature-contributions": lambda ax: plotting.feature_contributions(explanation, ax=ax),
+        "column-contributions": lambda ax: plotting.column_contributions(explanation, ax=ax),
         "witness-densities": lambda ax: plotting.witness_densities(explanation, ax=ax),
-        "feature-distributions": lambda ax: plotting.feature_distributions(_fewer_rows(result), explanation, ax=ax),
-        "pool-map": lambda ax: plotting.pool_map(result, explanation, ax=ax),
+        "column-distributions": lambda ax: plotting.column_distributions(explanation, ax=ax),
+        "pool-map": lambda ax: plotting.pool_map(explanation, ax=ax),
     }
-
-
-def _fewer_rows(result: TestResult) -> TestResult:
-    """Give the result as if it rested on some of its rows: a density of thousands looks like that of millions."""
-    if result.evidence is None:
-        return result
-    samples, rows = tested_rows(result)
-    some = rows[draw_rows(rows < samples.m, MOST_ROWS, np.random.default_rng(0))]
-    return replace(result, evidence=replace(result.evidence, tested=some))
 
 
 def series_drawings(records: Sequence[Mapping[str, Any]], alpha: float | None) -> Drawings:

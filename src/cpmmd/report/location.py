@@ -7,12 +7,12 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
-from cpmmd.explain import Effect, Explanation, FeatureContribution
-from cpmmd.explain.features import date_text
+from cpmmd.core.text import shown
+from cpmmd.explain.columns import date_text
+from cpmmd.explain.values import ColumnContribution, Effect, Explanation
+from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report import blocks, cells
 from cpmmd.report.blocks import Block
-from cpmmd.results import TestResult
-from cpmmd.text import shown
 
 MOST_FEATURES = 15  # rows of the table of features
 FEW = 5  # rows: a level that has fewer says something about them
@@ -21,7 +21,7 @@ HEADER = 24  # characters of a feature's name above a column of values
 MOST_VALUES = 8  # columns of the table of rows: the leading features
 
 
-def location(result: TestResult, explanation: Explanation | None, *, rows: bool) -> Block:
+def location(result: TestOutcome, explanation: Explanation | None, *, rows: bool) -> Block:
     """Give the section; it says so when nothing is known."""
     if explanation is None:
         return blocks.section("where", "Where", [blocks.text("This result carries no rows, so it cannot say where.")])
@@ -33,13 +33,13 @@ def location(result: TestResult, explanation: Explanation | None, *, rows: bool)
         "Where",
         [
             None if result.reject else blocks.text(caution),
-            blocks.figure("feature-contributions", "Features that carry the difference", leaders(explanation.features)),
+            blocks.figure("column-contributions", "Columns that carry the difference", leaders(explanation.columns)),
             blocks.figure("witness-densities", "Witness values of both samples", effect_sentence(explanation.effect)),
-            _features(explanation.features),
+            _features(explanation.columns),
             blocks.figure(
-                "feature-distributions",
-                "The leading features in both samples",
-                f"Distributions in x and in y. {leaders(explanation.features)}",
+                "column-distributions",
+                "The leading columns in both samples",
+                f"Distributions in x and in y. {leaders(explanation.columns)}",
             ),
             blocks.figure("pool-map", "Map of the rows", "Rows in two dimensions, coloured by their witness value."),
             *(_rows(explanation) if rows else ()),
@@ -47,10 +47,10 @@ def location(result: TestResult, explanation: Explanation | None, *, rows: bool)
     )
 
 
-def leaders(features: Sequence[FeatureContribution]) -> str:
+def leaders(features: Sequence[ColumnContribution]) -> str:
     """Name the leading features with their shares."""
     named = ", ".join(f"{shown(f.label)} {cells.cell_text(f.contribution, 'share')}" for f in features[:3])
-    return f"Share of the squared MMD lost when a feature is shuffled across both samples: {named}." if named else ""
+    return f"Share of the squared MMD lost when a column is shuffled across both samples: {named}." if named else ""
 
 
 def effect_sentence(effect: Effect) -> str:
@@ -64,7 +64,7 @@ def effect_sentence(effect: Effect) -> str:
 def without_rare_levels(explanation: Explanation, sizes: tuple[int, int]) -> Explanation:
     """Give the explanation with the levels that fewer than FEW rows have under one name: they would say who those rows are."""
 
-    def named(feature: FeatureContribution) -> FeatureContribution:
+    def named(feature: ColumnContribution) -> ColumnContribution:
         levels: dict[str, tuple[float, float]] = {}
         for level, (x, y) in (feature.levels or {}).items():
             name = level if x * sizes[0] + y * sizes[1] >= FEW else RARE
@@ -72,24 +72,24 @@ def without_rare_levels(explanation: Explanation, sizes: tuple[int, int]) -> Exp
             levels[name] = (x_so_far + x, y_so_far + y)
         return replace(feature, levels=levels) if levels else feature
 
-    return replace(explanation, features=tuple(named(feature) for feature in explanation.features))
+    return replace(explanation, columns=tuple(named(column) for column in explanation.columns))
 
 
-def _features(features: Sequence[FeatureContribution]) -> Block:
+def _features(features: Sequence[ColumnContribution]) -> Block:
     """Table the features, largest contribution first."""
     chosen = features[:MOST_FEATURES]
-    columns = [("Feature", "text"), ("Share of MMD²", "share"), ("± s.e.", "share"), ("In x", "measure"), ("In y", "measure")]
+    columns = [("Column", "text"), ("Share of MMD²", "share"), ("± s.e.", "share"), ("In x", "measure"), ("In y", "measure")]
     rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *_typical(f)] for f in chosen]
     if any(f.difference for f in chosen):
         columns.append(("y is", "words"))
         rows = [[*row, shown(f.difference or cells.NOTHING, 80)] for row, f in zip(rows, chosen, strict=True)]
-    note = "Share of the squared MMD lost when the feature is shuffled across both samples; in x and y, means or shares."
+    note = "Share of the squared MMD lost when the column is shuffled across both samples; in x and y, means or shares."
     if len(features) > MOST_FEATURES:
-        note = f"The first {MOST_FEATURES} of {cells.count(len(features))} features. {note}"
-    return blocks.table("features", "Features by their contribution", columns, rows, note=note)
+        note = f"The first {MOST_FEATURES} of {cells.count(len(features))} columns. {note}"
+    return blocks.table("columns", "Columns by their contribution", columns, rows, note=note)
 
 
-def _typical(feature: FeatureContribution) -> tuple[str, str]:
+def _typical(feature: ColumnContribution) -> tuple[str, str]:
     """Say what is typical of a feature in x and in y: the mean, or the share of the level that changes most."""
     if not feature.levels:
         return _means(feature)
@@ -97,7 +97,7 @@ def _typical(feature: FeatureContribution) -> tuple[str, str]:
     return f"{shown(level, 24)} {x:.0%}", f"{shown(level, 24)} {y:.0%}"
 
 
-def _means(feature: FeatureContribution) -> tuple[str, str]:
+def _means(feature: ColumnContribution) -> tuple[str, str]:
     means = [m for m in (feature.mean_x, feature.mean_y) if m is not None]
     form = ".0%" if feature.kind == "boolean" else cells.number_format(means)
 
@@ -111,16 +111,16 @@ def _means(feature: FeatureContribution) -> tuple[str, str]:
 
 def _rows(explanation: Explanation) -> list[Block]:
     """Table the rows that speak most for either side, by the leading features."""
-    leading = [f.name for f in explanation.features[:MOST_VALUES]]
+    leading = [f.name for f in explanation.columns[:MOST_VALUES]]
     tables = []
     for sample, evidence in (("x", explanation.top_x), ("y", explanation.top_y)):
         chosen = [name for name in leading if any(name in row.values for row in evidence)]
         rows = [[row.row, row.witness, *(row.values.get(name) for name in chosen)] for row in evidence]
         kinds = [_kind([row.values.get(name) for row in evidence]) for name in chosen]
-        labels = [shown(f.label, HEADER) for f in explanation.features if f.name in chosen]
+        labels = [shown(f.label, HEADER) for f in explanation.columns if f.name in chosen]
         columns = [("Row", "count"), ("Witness", "number"), *zip(labels, kinds, strict=True)]
-        every = len(explanation.features)
-        note = f"The {len(chosen)} leading features of {cells.count(every)}." if every > len(chosen) else ""
+        every = len(explanation.columns)
+        note = f"The {len(chosen)} leading columns of {cells.count(every)}." if every > len(chosen) else ""
         caption = f"Rows that speak most for {sample}"
         tables.append(blocks.table(f"rows-{sample}", caption, columns, rows, note=note))
     return tables

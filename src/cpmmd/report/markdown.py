@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cpmmd.core.text import has_right_to_left
 from cpmmd.report.cells import FOREIGN, RIGHT, column_texts
-from cpmmd.text import has_right_to_left
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&@])")
 LINKS = re.compile(r"(?i)(?<=http):|(?<=https):|(?<=ftp):|(?<=www)\.|(?<=mailto):|(?<=xmpp):")

@@ -7,14 +7,15 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from cpmmd.explain import Explanation
-from cpmmd.report.content import content, explained
-from cpmmd.report.figures import Drawings, drawn, result_drawings
-from cpmmd.report.files import format_of, write_whole
+from cpmmd.core.atomic import write_whole
+from cpmmd.explain.values import Explanation
+from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.report.content import content
+from cpmmd.report.figures import Drawings, draw_figures, result_drawings
+from cpmmd.report.formats import format_of
 from cpmmd.report.html import html
 from cpmmd.report.location import without_rare_levels
 from cpmmd.report.markdown import markdown
-from cpmmd.results import TestResult
 
 Path = str | os.PathLike[str]
 # JSON may end up inside a page or a terminal: nothing in it opens a tag or leaves ASCII.
@@ -22,7 +23,7 @@ INERT = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<
 
 
 def report(
-    result: TestResult,
+    result: TestOutcome,
     path: Path | None = None,
     *,
     rows: bool = True,
@@ -30,9 +31,8 @@ def report(
     title: str | None = None,
     explanation: Explanation | None = None,
 ) -> str:
-    """Give the report of one test, and write it when a path is given; see :meth:`cpmmd.TestResult.report`."""
+    """Return the report of one test, and write it when a path is given; see :meth:`cpmmd.TestResult.report`."""
     form = "html" if path is None else format_of(path)
-    explanation = explanation or explained(result)
     if explanation is not None and not rows:
         explanation = without_rare_levels(explanation, result.tested_sizes)
     said = content(result, rows=rows, command=command, title=title, explanation=explanation)
@@ -43,7 +43,7 @@ def finish(said: Mapping[str, Any], drawings: Drawings, path: Path | None, form:
     """Render, write when there is a path, and give the text."""
     text = render(said, drawings, form=form)
     if path is not None:
-        write_whole(path, text)
+        write_whole(path, text.encode())
     return text
 
 
@@ -53,4 +53,4 @@ def render(said: Mapping[str, Any], drawings: Drawings, *, form: str) -> str:
         return markdown(said)
     if form == "json":
         return json.dumps(said, indent=2, allow_nan=False).translate(INERT) + "\n"
-    return html(said, *drawn(said, drawings))
+    return html(said, *draw_figures(said, drawings))

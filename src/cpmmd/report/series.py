@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cpmmd.core.text import LINE, shown
 from cpmmd.errors import InputError
 from cpmmd.report import blocks, cells
 from cpmmd.report.assurance import repetition
@@ -12,9 +13,8 @@ from cpmmd.report.blocks import Block
 from cpmmd.report.content import FORMAT, footer
 from cpmmd.report.figures import MOST_BATCHES as MOST_DRAWN
 from cpmmd.report.figures import series_drawings
-from cpmmd.report.files import format_of
+from cpmmd.report.formats import format_of
 from cpmmd.report.render import Path, finish
-from cpmmd.text import LINE, shown
 
 Record = Mapping[str, Any]
 NEEDED = ("batch", "pvalue", "reject")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
 
-from cpmmd.text import LINE, shown
+from cpmmd.core.text import LINE, shown
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from cpmmd import parallel, progress
-from cpmmd.criteria import Criterion
-from cpmmd.errors import DegenerateKernelWarning, InputError
+from cpmmd.core import parallel, progress
+from cpmmd.core.arrays import Array, Labels
+from cpmmd.data.prepared import PreparedPool
+from cpmmd.errors import DegenerateKernelWarning, InputError, Setting
+from cpmmd.kernels.base import TrainedFamily
 from cpmmd.kernels.deep.gram import Trainable
 from cpmmd.kernels.deep.networks import Parameters
-from cpmmd.results import Collapse, Selection
-from cpmmd.samples import Array, Labels, TwoSample
 from cpmmd.selection.ascent_options import Ascent
+from cpmmd.selection.criteria import Criterion
+from cpmmd.selection.values import Collapse, Selection, TrainingHistory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 STACK = 5  # members of a calibration trained together
@@ -30,10 +32,10 @@ COLUMNS = ("criterion", "mmd2", "variance", "complexity", "spectral_product")
 class AscentSelector:
     """Trains the kernels of a family by Adam and keeps the best iterate of t = 0..T."""
 
-    family: Any
+    family: TrainedFamily
     options: Ascent
 
-    def select(self, train: TwoSample, criterion: Criterion, rng: np.random.Generator) -> Selection:
+    def select(self, train: PreparedPool, criterion: Criterion, rng: np.random.Generator) -> Selection:
         """Give the trained kernel that maximises ``criterion`` on the training half."""
         problem = self._problem(self.family, train)
         with one_torch_thread():
@@ -52,13 +54,14 @@ class AscentSelector:
             mmd2=best["mmd2"],
             variance=best["variance"],
             complexity=best["complexity"],
-            path={"step": np.arange(len(history["mmd2"]), dtype=np.float64), **history},
+            path=TrainingHistory(np.arange(len(history["mmd2"]), dtype=np.float64), **history),
             max_complexity=float(np.nanmax(history["complexity"])),
+            c1=criterion.constant,
             notes=tuple(notes),
             collapse=collapse,
         )
 
-    def maxima(self, train: TwoSample, labels: Labels, criterion: Criterion, rng: np.random.Generator) -> tuple[Array, Array]:
+    def maxima(self, train: PreparedPool, labels: Labels, criterion: Criterion, rng: np.random.Generator) -> tuple[Array, Array]:
         """Give (MMD2, complexity) at the maximiser of each relabeling, trained in batched runs of STACK members.
 
         Each run is on one thread, several runs side by side: the answer then does not depend on the number of threads, as it
@@ -85,12 +88,10 @@ class AscentSelector:
     @property
     def calibration_note(self) -> str:
         """What calibration does differently from training, if anything."""
-        note: str = self.family.for_calibration()[1]
-        return note
+        return self.family.for_calibration()[1]
 
-    def _problem(self, family: Any, train: TwoSample) -> Trainable:
-        problem: Trainable = family.trainable(train, DTYPES[self.options.dtype], self.options.device)
-        return problem
+    def _problem(self, family: TrainedFamily, train: PreparedPool) -> Trainable:
+        return family.trainable(train, DTYPES[self.options.dtype], self.options.device)
 
 
 @contextmanager
@@ -219,7 +220,7 @@ def stacked_variance(K: torch.Tensor, m: int) -> torch.Tensor:
     return 8 * (n * zeta_x + m * zeta_y) / (m + n)
 
 
-def effective_size(train: TwoSample) -> float:
+def effective_size(train: PreparedPool) -> float:
     """2mn/(m+n): n where m = n."""
     return 2 * train.m * train.n / train.size
 
@@ -274,8 +275,9 @@ class _Keeper:
     def _diverged(self, step: int) -> None:
         if step == 0:
             raise InputError(
-                "The criterion is not a finite number before training has begun. Check the inputs' scale (scale='standard') and "
-                "the module's weights."
+                "The criterion is not a finite number before training has begun. Check the inputs' scale ({setting}) and the "
+                "module's weights.",
+                setting=Setting("scale", "standard"),
             )
         self.notes.append(f"training diverged at step {step} (not a finite number); the best iterate before it is used")
 

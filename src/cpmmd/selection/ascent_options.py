@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cpmmd import validation
+from cpmmd.core import validation
 
 
 @dataclass(frozen=True)

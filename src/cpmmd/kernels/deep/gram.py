@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import torch
 
-from cpmmd.kernels.base import SelectedKernel
+from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.deep.networks import Parameters
 
 
@@ -57,5 +57,5 @@ class Trainable(Protocol):
     def lipschitz(self, parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
         """Give L(h) and the spectral product of each member, on the mapped inputs."""
 
-    def freeze(self, parameters: Parameters, spectral_product: float) -> SelectedKernel:
+    def freeze(self, parameters: Parameters, spectral_product: float) -> Kernel:
         """Give the kernel of one member (parameters without the first dimension)."""

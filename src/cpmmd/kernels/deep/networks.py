@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from cpmmd.errors import InputError, unknown_name
+from cpmmd.errors import InputError
 from cpmmd.kernels.deep.spectral import SpectralNorms
 
 Parameters = dict[str, torch.Tensor]
 
-ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # all 1-Lipschitz
+FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # all 1-Lipschitz
     "leaky-relu": lambda x: nn.functional.leaky_relu(x, inplace=True),
     "relu": torch.relu_,
     "tanh": torch.tanh,
@@ -64,15 +64,7 @@ def _init_torch(shape: tuple[int, int], bias: bool, g: torch.Generator, dtype: t
     return _uniform(bound, shape, g, dtype), _uniform(bound, (shape[1] if bias else 0,), g, dtype)
 
 
-INITS = {"kaiming": _init_kaiming, "torch": _init_torch, "xavier": _init_xavier}
-
-
-def check_names(activation: str, init: str) -> None:
-    """Refuse unknown activation and initialisation names."""
-    if activation not in ACTIVATIONS:
-        raise unknown_name("activation", activation, ACTIVATIONS)
-    if init not in INITS:
-        raise unknown_name("init", init, INITS)
+STARTS = {"kaiming": _init_kaiming, "torch": _init_torch, "xavier": _init_xavier}
 
 
 @dataclass(frozen=True)
@@ -93,7 +85,7 @@ class Mlp(Network):
     def _member(self, generator: torch.Generator, dtype: torch.dtype) -> Parameters:
         drawn = {}
         for layer, shape in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
-            weight, bias = INITS[self.init](shape, self.bias, generator, dtype)
+            weight, bias = STARTS[self.init](shape, self.bias, generator, dtype)
             drawn[f"weight{layer}"] = self.gain * weight
             if self.bias:
                 drawn[f"bias{layer}"] = bias
@@ -101,7 +93,7 @@ class Mlp(Network):
 
     def features(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
         """One batched product a layer."""
-        act = ACTIVATIONS[self.activation]
+        act = FUNCTIONS[self.activation]
         hidden = rows.expand(parameters["weight0"].shape[0], *rows.shape)
         last = len(self.sizes) - 2
         for layer in range(last + 1):

@@ -1,0 +1,112 @@
+"""The exact test for a kernel of your own: all it needs is the kernel matrix of the pooled rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cpmmd.api.options import TestOptions
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array
+from cpmmd.core.parallel import threads
+from cpmmd.core.progress import Progress, reporting_to
+from cpmmd.core.seeds import RNG, resolve_rng
+from cpmmd.errors import InputError
+from cpmmd.permutation.dense import permutation_test
+from cpmmd.permutation.engine import Engine
+from cpmmd.permutation.memory import require_dense
+from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD
+from cpmmd.results import TestResult
+
+METHOD = "kernel matrix"
+
+
+def kernel_matrix_test(
+    K: Any,
+    m: int,
+    *,
+    alpha: float = 0.05,
+    n_permutations: int | None = None,
+    rng: RNG = None,
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> TestResult:
+    """Test whether two samples come from the same distribution, given the kernel matrix of both.
+
+    For graphs, texts, trees or anything else that has a kernel. The kernel must not have been chosen by looking at which row
+    belongs to which sample; otherwise choose it on other rows (see :class:`SplitTest`).
+
+    Parameters
+    ----------
+    K : array of shape (N, N)
+        Kernel matrix of the pooled rows, those of the first sample first: symmetric and finite.
+    m : int
+        Number of rows of the first sample.
+    alpha, n_permutations, rng, n_jobs, memory_limit, progress
+        As for :func:`two_sample_test`. All C(N, m) relabelings are used where they are fewer than ``n_permutations``.
+
+    Returns
+    -------
+    TestResult
+        With ``pvalue``, ``statistic`` (the unbiased squared MMD), ``null_distribution``, ...; it has no rows to explain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import kernel_matrix_test
+    >>> words = ["ab", "abb", "aab", "ba", "abab", "xy", "xyy", "yx", "xxyx", "yyx"]
+    >>> letters = np.array([[word.count(letter) for letter in "abxy"] for word in words])
+    >>> kernel_matrix_test(letters @ letters.T, m=5, rng=0).pvalue
+    0.007936507936507936
+    """
+    matrix = _checked(K)
+    m = validation.whole("m", m, at_least=2, at_most=len(matrix) - 2)
+    count = OWN_PERMUTATIONS if n_permutations is None else n_permutations
+    plan = TestOptions(alpha=alpha, n_permutations=count, n_jobs=n_jobs, memory_limit=memory_limit).plan()
+    require_dense(plan.options.memory_limit, rows=len(matrix), matrices=1, method="The test of a kernel matrix")
+    seed, generator = resolve_rng(rng)
+    with threads(plan.n_jobs), reporting_to(progress):
+        ranking = permutation_test(matrix, m, n_permutations=count, rng=generator)
+    sizes = (m, len(matrix) - m)
+    return TestResult(
+        method=METHOD,
+        summary="one fixed kernel, given by its matrix",
+        statistic=ranking.statistic,
+        statistic_meaning=SQUARED_MMD,
+        pvalue=ranking.pvalue,
+        alpha=plan.options.alpha,
+        null_distribution=ranking.null_distribution,
+        exhaustive=ranking.exhaustive,
+        n_permutations=count,
+        sizes=sizes,
+        tested_sizes=sizes,
+        n_columns=0,
+        engine=Engine("dense"),
+        citations=("gretton2012kernel",),
+        seed=seed,
+        call=f"kernel_matrix_test(K, {m}, alpha={alpha!r}, n_permutations={count}, rng={'rng' if seed is None else seed})",
+    )
+
+
+def _checked(K: Any) -> Array:
+    try:
+        matrix = np.asarray(K, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"A kernel matrix must hold numbers. Got {type(K).__name__}: {error}.") from error
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"A kernel matrix must be square, a row and a column for each pooled row. Got shape {matrix.shape}.")
+    if len(matrix) < 4:
+        raise InputError(f"A kernel matrix must have at least 4 rows, 2 of each sample. Got {len(matrix)}.")
+    largest = max(float(matrix.max()), -float(matrix.min()))  # NaN and infinity come through
+    if not np.isfinite(largest):
+        raise InputError("A kernel matrix must be finite. Got missing or infinite values; leave those rows out.")
+    # A random vector sees any asymmetry, and two products with it are several times cheaper than K - K.T.
+    probe = np.random.default_rng(0).standard_normal(len(matrix))
+    if np.abs(matrix @ probe - probe @ matrix).max() > 1e-8 * largest:
+        raise InputError(
+            f"A kernel matrix must be symmetric. K[i, j] and K[j, i] differ by up to {np.abs(matrix - matrix.T).max():.3g}; pass "
+            "(K + K.T) / 2 if that is rounding."
+        )
+    return matrix

@@ -1,0 +1,69 @@
+"""Text from the data made fit to be shown: one line, bounded length, nothing that controls a screen or a reading direction."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+NAME = 80  # characters of a name that are shown: two lines of a table cell, with both ends of the name
+LINE = 600  # of a sentence that may quote names
+NEWLINES = "\n\v\f\r\x85\u2028\u2029"
+ZERO_WIDTH_JOINERS = "\u200c\u200d"  # hold emoji and Indic or Persian letters together
+REPLACEMENT = "\ufffd"
+
+
+def shown(value: Any, limit: int = NAME) -> str:
+    r"""Give one line of harmless text: newlines visible, control and direction characters gone, the middle left out if long.
+
+    Escaping for HTML, Markdown or JSON is the renderer's work, since only it knows the context.
+
+    Examples
+    --------
+    >>> shown("two\nlines"), shown("\u202egnp.exe"), shown("a" * 10_000, limit=9)
+    ('two␤lines', 'gnp.exe', 'aaaaaa…aa')
+    """
+    # Cutting first keeps a name of megabytes cheap; the factor leaves room for characters that vanish.
+    text = _shortened(str(value), 16 * limit).replace("\r\n", "\n")
+    text = "".join(_visible(character) for character in text).strip()
+    return _shortened(text, limit) or "(empty)"
+
+
+def bytes_in_words(count: float) -> str:
+    """Return a number of bytes as people say it.
+
+    Examples
+    --------
+    >>> bytes_in_words(1_500_000_000), bytes_in_words(12)
+    ('1.5 GB', '12 bytes')
+    """
+    for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def has_right_to_left(text: str) -> bool:
+    """Whether some character reads from right to left."""
+    return any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
+
+
+def _visible(character: str) -> str:
+    if character in NEWLINES:
+        return "␤"
+    if character == "\t":
+        return " "
+    if character < " " or character == "\x7f":
+        return "␡" if character == "\x7f" else chr(0x2400 + ord(character))  # Unicode's pictures of control characters
+    category = unicodedata.category(character)
+    if category == "Cs" or (ord(character) & 0xFFFE) == 0xFFFE:  # lone surrogates and non-characters: not encodable
+        return REPLACEMENT
+    if category == "Cc" or (category == "Cf" and character not in ZERO_WIDTH_JOINERS):
+        return ""
+    return character
+
+
+def _shortened(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    tail = (limit - 1) // 3
+    return f"{text[: limit - 1 - tail]}…{text[-tail:]}" if tail else text[:limit]

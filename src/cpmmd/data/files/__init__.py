@@ -1,0 +1,1 @@
+"""Files to samples: tables of any common format, or a sentence that says what is wrong with the file."""

@@ -1,0 +1,117 @@
+"""Parquet, Arrow and numpy files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cpmmd.data.files.frames import polars, reading
+from cpmmd.data.files.limit import FileLimit
+from cpmmd.data.files.sample import FileSample
+from cpmmd.data.files.source import Source
+from cpmmd.errors import InputError, listed, unknown_name
+
+ARROW_FILE = b"ARROW1"
+
+
+def read_parquet(source: Source, limit: FileLimit) -> FileSample:
+    """Read a Parquet file."""
+    pl = polars()
+    return _frame(source, limit, "a Parquet file", pl.scan_parquet, pl.read_parquet)
+
+
+def read_arrow(source: Source, limit: FileLimit) -> FileSample:
+    """Read an Arrow (Feather, IPC) file or stream."""
+    pl = polars()
+    if source.head().startswith(ARROW_FILE):
+        return _frame(source, limit, "an Arrow file", pl.scan_ipc, pl.read_ipc)
+    with source.open() as stream:
+        return _frame(source, limit, "an Arrow file", None, lambda _: pl.read_ipc_stream(stream))
+
+
+def _frame(
+    source: Source, limit: FileLimit, kind: str, scan: Callable[[Any], Any] | None, read: Callable[[Any], Any]
+) -> FileSample:
+    with reading(source.label, kind):
+        if scan is not None and source.path is not None:
+            lazy = scan(source.native)
+            rows = lazy.select(polars().len()).collect().item()
+            limit.check_numbers(rows * len(lazy.collect_schema()), source.label)
+        else:
+            limit.check(source.size, source.label)
+        frame = read(source.native)
+    return FileSample(frame, source.label)
+
+
+def read_npy(source: Source, limit: FileLimit) -> FileSample:
+    """Read a numpy array, mapped from the file rather than copied."""
+    try:
+        if source.path is not None:
+            array = np.load(source.path, mmap_mode="r", allow_pickle=False)
+        else:
+            array = np.load(source.open(), allow_pickle=False)
+    except Exception as error:  # damaged headers raise anything, from the tokenizer's errors to zlib's
+        raise _not_numpy(source, error) from error
+    return _array_sample(array, source.label, limit)
+
+
+def read_npz(source: Source, limit: FileLimit) -> FileSample:
+    """Read one array of a numpy archive."""
+    try:
+        with source.open() as file, np.load(file, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise InputError(f"{source.label} is not an .npz archive. If it is a single array, name it .npy.")
+            name = _member(archive.files, source)
+            limit.check(_unpacked(archive, name), source.label)
+            array = archive[name]
+    except InputError:
+        raise
+    except Exception as error:
+        raise _not_numpy(source, error) from error
+    return _array_sample(array, f"{source.label}:{name}", limit)
+
+
+def _unpacked(archive: Any, name: str) -> int:
+    stored = name if name in archive.zip.namelist() else f"{name}.npy"
+    return int(archive.zip.getinfo(stored).file_size)
+
+
+def _member(names: list[str], source: Source) -> str:
+    if not names:
+        raise InputError(f"{source.label} holds no arrays. Check how it was written.")
+    if source.member is not None:
+        if source.member not in names:
+            raise unknown_name(f"array of {source.label}:", source.member, names)
+        return source.member
+    if len(names) > 1:
+        raise InputError(
+            f"{source.label} holds {len(names)} arrays: {listed(names)}. Say which one holds the sample, as in "
+            f"{source.label}:{names[0]}"
+        )
+    return names[0]
+
+
+def _not_numpy(source: Source, error: Exception) -> InputError:
+    if "pickle" in str(error) or "Python objects" in str(error):
+        return InputError(
+            f"{source.label} holds Python objects, which are never loaded from a file: that could run code. Save numbers as a "
+            "plain array, or a table as Parquet."
+        )
+    return InputError(f"{source.label} cannot be read as a numpy file ({_first_line(error)}). Save or copy it again.")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def _array_sample(array: npt.NDArray[Any], label: str, limit: FileLimit) -> FileSample:
+    limit.check_numbers(array.size, label)
+    if array.ndim == 0:
+        raise InputError(f"A sample must be an array of rows. {label} holds a single value.")
+    if array.dtype.names is not None:  # records: one column for each field
+        with reading(label, "a table"):
+            return FileSample(polars().DataFrame({name: np.ascontiguousarray(array[name]) for name in array.dtype.names}), label)
+    return FileSample(array, label)

@@ -1,0 +1,41 @@
+"""The one door to polars: imported when a file is read, its failures turned into sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cpmmd.errors import CpmmdError, InputError, Setting, missing_extra
+
+
+def polars() -> Any:
+    """Give the polars module, or say how to install it."""
+    try:
+        import polars
+    except ImportError as error:
+        raise missing_extra("Reading files", "polars", "cli") from error
+    return polars
+
+
+@contextmanager
+def reading(label: str, what: str) -> Iterator[None]:
+    """Turn whatever a reader raises into a sentence about the file."""
+    try:
+        yield
+    except (CpmmdError, KeyboardInterrupt):
+        raise
+    except MemoryError as error:
+        raise InputError(f"{label} does not fit into memory. Draw some rows at random first.") from error
+    except BaseException as error:  # a panic of polars is not an Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise InputError(
+            "{label} cannot be read as {what} ({reason}). Write or copy it again, or check {setting}.",
+            file=label,
+            label=label,
+            what=what,
+            reason=reason,
+            setting=Setting("format"),
+        ) from error

@@ -1,0 +1,158 @@
+"""A sample that came from a file: choosing its columns, splitting it into groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cpmmd.errors import InputError, Setting, listed, unknown_name
+
+MOST_GROUPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class FileSample:
+    """Rows of a file and what was noticed while reading them.
+
+    Attributes
+    ----------
+    data
+        A polars frame, or an array where the file held one.
+    label
+        What messages call it: the file's name.
+    suspects
+        What is wrong with columns that cannot be used as they are; harmless once those are left out.
+    """
+
+    data: Any
+    label: str
+    notes: tuple[str, ...] = ()
+    suspects: tuple[InputError, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.data)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column names; positions for arrays."""
+        if isinstance(self.data, np.ndarray):
+            return tuple(str(i) for i in range(self.data.shape[1] if self.data.ndim > 1 else 1))
+        return tuple(self.data.columns)
+
+
+def selected(sample: FileSample, *, columns: Sequence[str] = (), drop: Sequence[str] = ()) -> FileSample:
+    """Give the sample with some columns only, checked for what would make a test meaningless."""
+    for name in (*columns, *drop):
+        if name not in sample.columns:
+            raise unknown_name(f"column of {sample.label}:", name, sample.columns)
+    kept = [name for name in (columns or sample.columns) if name not in set(drop)]
+    if not kept:
+        raise InputError(f"At least one column of {sample.label} must be left. All {len(sample.columns)} are dropped.")
+    if tuple(kept) != sample.columns:
+        sample = replace(sample, data=_with_columns(sample.data, kept))
+    for suspect in sample.suspects:
+        if suspect.column in kept:
+            raise suspect
+    _check_values(sample)
+    return sample
+
+
+def _with_columns(data: Any, kept: list[str]) -> Any:
+    if isinstance(data, np.ndarray):
+        if data.ndim > 2:
+            raise InputError("Columns can be chosen from tables only. Got an array of more than two dimensions instead.")
+        return data.reshape(len(data), -1)[:, [int(name) for name in kept]]
+    return data.select(kept)
+
+
+def _check_values(sample: FileSample) -> None:
+    if sample.rows == 0:
+        raise InputError(f"A sample must have rows. {sample.label} has none; check how it was written.")
+    empty = [name for name in sample.columns if _is_empty(sample.data, name)]
+    if empty:
+        raise InputError(
+            "Columns must hold values. {label} has only missing ones in {empty}; leave them out with {setting}, or check how the "
+            "file was written.",
+            file=sample.label,
+            label=sample.label,
+            empty=listed(empty),
+            setting=Setting("drop"),
+        )
+
+
+def _is_empty(data: Any, name: str) -> bool:
+    if isinstance(data, np.ndarray):
+        if data.ndim > 2 or data.dtype.kind != "f":
+            return False
+        return bool(np.isnan(data.reshape(len(data), -1)[:, int(name)]).all())
+    series = data[name]
+    if series.null_count() == len(series):
+        return True
+    return bool(series.dtype.is_float() and series.drop_nulls().is_nan().all())
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The rows of a sample, by the values of one of its columns, which is left out."""
+
+    sample: FileSample
+    column: str
+    values: Any
+
+    @property
+    def names(self) -> list[str]:
+        """The different values, numbers in their order."""
+        return sorted(set(self.values), key=_natural)
+
+    def group(self, name: str) -> FileSample:
+        """Give the rows of one value."""
+        return self._taken(self.values == name, f"{self.column} = {name}")
+
+    def rest(self, name: str) -> FileSample:
+        """Give all other rows."""
+        return self._taken(self.values != name, f"{self.column} other than {name}")
+
+    def _taken(self, rows: Any, label: str) -> FileSample:
+        return replace(self.sample, data=_rows(self.sample.data, rows), label=label)
+
+
+def by_groups(sample: FileSample, column: str) -> Groups:
+    """Give the groups that a column makes; rows without a value of it are left out."""
+    if column not in sample.columns:
+        raise unknown_name(f"column of {sample.label}:", column, sample.columns)
+    values = _group_values(sample.data, column)
+    present = np.array([v is not None for v in values], dtype=bool)
+    lost = int(np.count_nonzero(~present))
+    notes = (*sample.notes, *((f"{lost} rows without a value of {column!r} are left out",) if lost else ()))
+    rest = [name for name in sample.columns if name != column]
+    if not rest:
+        raise InputError(f"There must be a column to compare. {sample.label} has none but {column!r}.")
+    data = _rows(_with_columns(sample.data, rest), present)
+    groups = Groups(replace(sample, data=data, notes=notes), column, np.array(values, dtype=object)[present])
+    if not 2 <= len(groups.names) <= MOST_GROUPS:
+        raise InputError(
+            f"The column that splits must hold 2 to {MOST_GROUPS} different values. {column!r} of {sample.label} has "
+            f"{len(groups.names)}; choose another, or bin it first."
+        )
+    return groups
+
+
+def _rows(data: Any, mask: Any) -> Any:
+    return data[mask] if isinstance(data, np.ndarray) else data.filter(mask)
+
+
+def _group_values(data: Any, column: str) -> list[str | None]:
+    values = data.reshape(len(data), -1)[:, int(column)].tolist() if isinstance(data, np.ndarray) else data[column].to_list()
+    return [None if v is None or v != v else str(v) for v in values]
+
+
+def _natural(name: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(name), name)
+    except ValueError:
+        return (1, 0.0, name)

@@ -1,0 +1,107 @@
+"""What the text of a column means: numbers, dates or categories, and which columns are none of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cpmmd.data.files.frames import polars
+from cpmmd.data.files.sample import FileSample
+from cpmmd.errors import InputError, Setting
+
+NULLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None", "NaT", "#N/A", "<NA>")
+# What most of a column's odd values look like -> what it seems to be, and what to write instead.
+STYLES = {
+    r"^[+-]?\d{1,3}([,' \u{a0}\u{202f}]\d{3})+(\.\d+)?$|^[+-]?\d+([. ]\d{3})*,\d+$": (
+        "numbers with a decimal comma or thousands separators; write 1.5 for 1,5 and 1234.5 for 1,234.5"
+    ),
+    r"^[+-]?\d+([.,]\d+)?\s?%$": "percentages; write 12.5 for 12.5%",
+    r"^\d{4}-\d{2}-\d{2}": "dates among other values; correct those (an empty field is a missing value)",
+    r"^\d{1,2}[/.-]\d{1,2}[/.-](\d{2}|\d{4})\b": "dates; write 2024-12-31",
+}
+MANY_LEVELS = 0.5  # share of different values above which a text column looks like an identifier
+
+
+def typed(frame: Any, label: str, text: tuple[str, ...], notes: list[str]) -> FileSample:
+    """Give the sample with text columns that hold numbers turned into numbers, and suspects marked."""
+    suspects: list[InputError] = []
+    for name in frame.columns:
+        series = frame[name]
+        if name in text:
+            frame = frame.with_columns(series.cast(polars().String))
+        elif series.dtype == polars().String:
+            meant, wrong = _meaning(series, label)
+            frame = frame.with_columns(meant.alias(name))
+            if wrong is not None:
+                suspects.append(wrong)
+            elif meant.dtype == polars().String:
+                notes += _identifier_note(meant, label)
+    return FileSample(frame, label, tuple(notes), tuple(suspects))
+
+
+def _meaning(series: Any, label: str) -> tuple[Any, InputError | None]:
+    """Give a text column as numbers where it holds nothing else; and what is wrong with it, if anything."""
+    pl = polars()
+    stripped = series.str.strip_chars()
+    present = stripped.set(stripped.is_in(list(NULLS)), None)
+    numbers = present.cast(pl.Float64, strict=False)
+    count = len(present) - present.null_count()
+    numeric = count - (numbers.null_count() - present.null_count())
+    if numeric == count:
+        return numbers, None
+    others = present.filter(numbers.is_null() & present.is_not_null())
+    for pattern, style in STYLES.items():
+        if 2 * others.str.contains(pattern).sum() > len(others):
+            return present, _styled(series.name, label, style)
+    if numeric:
+        row = int((numbers.is_null() & present.is_not_null()).arg_max() or 0) + 1
+        return present, _mixed(series.name, label, numeric, len(others), others[0], row)
+    return present, None
+
+
+def _styled(name: str, label: str, style: str) -> InputError:
+    return InputError(
+        "Values must be plain. Column {short} of {label} seems to hold {style}. Or take it as text with {text}, or leave it "
+        "out with "
+        "{drop}.",
+        column=name,
+        file=label,
+        short=_cut(name),
+        label=label,
+        style=style,
+        text=Setting("text"),
+        drop=Setting("drop"),
+    )
+
+
+def _mixed(name: str, label: str, numeric: int, others: int, first: str, row: int) -> InputError:
+    return InputError(
+        "A column must hold numbers or text, not both. Column {short} of {label} has {numeric} number{s} and {others} other "
+        "value{es}, the first {first} in row {row}. Correct them (an empty field is a missing value), take the column as text "
+        "with {text}, or leave it out with {drop}.",
+        column=name,
+        file=label,
+        row=row,
+        short=_cut(name),
+        label=label,
+        numeric=numeric,
+        s="s" * (numeric > 1),
+        others=others,
+        es="s" * (others != 1),
+        first=_cut(first),
+        text=Setting("text"),
+        drop=Setting("drop"),
+    )
+
+
+def _cut(name: str) -> str:
+    return repr(name if len(name) <= 40 else name[:37] + "...")
+
+
+def _identifier_note(series: Any, label: str) -> list[str]:
+    different = series.n_unique()
+    if different > 20 and different > MANY_LEVELS * len(series):
+        return [
+            f"column {_cut(series.name)} of {label} has {different} different texts in {len(series)} rows: leave it out if it "
+            "is an identifier"
+        ]
+    return []

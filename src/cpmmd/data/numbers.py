@@ -1,0 +1,176 @@
+"""Number columns that are read row by row: a matrix in memory, a memory-mapped file or Arrow chunks, never copied whole.
+
+All of them are used like a matrix: ``numbers[rows]`` gives those rows in double precision, ``numbers[rows, columns]`` reads those
+columns only.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cpmmd.core.arrays import Array, Rows
+
+BLOCK_VALUES = 2**21  # read at once by passes over all rows: 16 MB
+
+
+class Numbers(ABC):
+    """Rows of numbers."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    @abstractmethod
+    def take(self, rows: Rows, columns: Rows | None = None) -> Array:
+        """Give some rows, or some columns of them, in double precision; the array is the caller's."""
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Array:
+        if isinstance(rows, tuple):
+            columns = np.arange(self.shape[1])[rows[1]]
+            block = self._taken(rows[0], np.atleast_1d(columns))
+            return block if columns.ndim else np.asarray(block[..., 0])
+        return self._taken(rows, None)
+
+    def _taken(self, rows: Any, columns: Rows | None) -> Array:
+        if isinstance(rows, (int, np.integer)):
+            row: Array = self.take(np.array([rows]), columns)[0]
+            return row
+        return self.take(np.arange(len(self))[rows], columns)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return self.take(np.arange(len(self))).astype(dtype or np.float64, copy=False)
+
+    def blocks(self, rows: Rows | None = None) -> Iterator[Array]:
+        """Yield the rows (some of them, in that order) a block at a time."""
+        chosen = np.arange(len(self)) if rows is None else rows
+        step = max(1, BLOCK_VALUES // max(1, self.shape[1]))
+        for start in range(0, len(chosen), step):
+            yield self.take(chosen[start : start + step])
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix(Numbers):
+    """A two-dimensional array of any real type, possibly memory-mapped."""
+
+    array: npt.NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self.array.shape
+        return rows, columns
+
+    def take(self, rows: Rows, columns: Rows | None = None) -> Array:
+        """Give some rows, or some columns of them."""
+        run = _as_slice(rows)
+        if columns is None:
+            return np.array(self.array[run], dtype=np.float64)
+        where: Any = (run, columns) if isinstance(run, slice) else np.ix_(run, columns)
+        return np.array(self.array[where], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunked:
+    """One column in pieces, as Arrow holds it."""
+
+    chunks: Sequence[npt.NDArray[Any]]
+
+    @cached_property
+    def starts(self) -> Rows:
+        """First row of each chunk, and the number of rows."""
+        return np.cumsum([0, *map(len, self.chunks)])
+
+    def take(self, rows: Rows, run: Rows | slice, out: Array) -> None:
+        """Write the values of some rows, which are also ``run``, to ``out``."""
+        if len(self.chunks) == 1:
+            out[:] = self.chunks[0][run]
+            return
+        of = np.searchsorted(self.starts, rows, side="right") - 1
+        for chunk in np.unique(of):
+            here = of == chunk
+            out[here] = self.chunks[chunk][rows[here] - self.starts[chunk]]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns(Numbers):
+    """Columns of their own, as data frames hold them."""
+
+    columns: tuple[Chunked, ...]
+    rows: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.rows, len(self.columns)
+
+    def take(self, rows: Rows, columns: Rows | None = None) -> Array:
+        """Give some rows, or some columns of them."""
+        chosen = self.columns if columns is None else [self.columns[i] for i in columns]
+        block, run = np.empty((len(rows), len(chosen))), _as_slice(rows)
+        for j, column in enumerate(chosen):
+            column.take(rows, run, block[:, j])
+        return block
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen(Numbers):
+    """Some rows or columns of other numbers."""
+
+    of: Numbers
+    rows: Rows | None = None
+    columns: Rows | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self.of.shape
+        return rows if self.rows is None else len(self.rows), columns if self.columns is None else len(self.columns)
+
+    def take(self, rows: Rows, columns: Rows | None = None) -> Array:
+        """Give some rows, or some columns of them."""
+        inside = columns if self.columns is None else self.columns if columns is None else self.columns[columns]
+        return self.of.take(rows if self.rows is None else self.rows[rows], inside)
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked(Numbers):
+    """The rows of one, then the rows of the other."""
+
+    top: Numbers
+    bottom: Numbers
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.top) + len(self.bottom), self.top.shape[1]
+
+    def take(self, rows: Rows, columns: Rows | None = None) -> Array:
+        """Give some rows, or some columns of them."""
+        edge = len(self.top)
+        above = rows < edge
+        if above.all():
+            return self.top.take(rows, columns)
+        if not above.any():
+            return self.bottom.take(rows - edge, columns)
+        block = np.empty((len(rows), self.shape[1] if columns is None else len(columns)))
+        block[above] = self.top.take(rows[above], columns)
+        block[~above] = self.bottom.take(rows[~above] - edge, columns)
+        return block
+
+
+def _as_slice(rows: Rows) -> Rows | slice:
+    """Give a run of rows as a slice, which numpy reads without a gather."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows

@@ -1,0 +1,151 @@
+"""Preparation: encoding, imputation and scaling, fitted on the rows that the level rules allow.
+
+A split procedure fits on its training rows only, an unsplit one on the whole pool (which is symmetric in the labels).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.pool import Pool
+from cpmmd.data.table import Objects
+from cpmmd.errors import InputError
+
+MAX_LEVELS = 50  # of a category; the rarer ones share one level
+ONE_HOT = np.sqrt(0.5)  # two different categories are then at distance 1
+WHOLE_VALUES = 2**24  # numbers that are looked at as one matrix: 128 MB
+MISSING = "(missing)"
+OTHER = "(other)"
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """Fitted encoding from tables to matrices.
+
+    Attributes
+    ----------
+    fill
+        Median of each number column over the fitted rows.
+    origin, scale
+        What is taken off and divided by.
+    indicators
+        Positions of the number columns that had missing values among the fitted rows: each gets a column that says so.
+    levels
+        Kept levels of each category.
+    features, feature_columns
+        Name of each matrix column, and the data column it came from.
+    """
+
+    number_names: tuple[str, ...]
+    fill: Array
+    origin: Array
+    scale: Array
+    indicators: tuple[int, ...]
+    levels: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def fit(cls, samples: Pool, rows: Rows | None = None, *, scale: str | None = None) -> Preparation:
+        """Fit on some rows of the pool (all of them when None)."""
+        validation.scale(scale)
+        moments = _Moments.of(samples, rows)
+        is_date = np.array([name in samples.dates for name in samples.number_names], dtype=bool)
+        origin, spread = np.where(is_date, moments.fill, 0.0), np.ones(len(moments.fill))
+        if scale == "standard":
+            origin, spread = moments.mean, moments.spread
+        keep_other = samples.open_ended
+        levels = {c: _levels(v if rows is None else v[rows], keep_other) for c, v in samples.categories.items()}
+        return cls(
+            number_names=samples.number_names,
+            fill=moments.fill,
+            origin=origin,
+            scale=np.where(spread > 0, spread, 1.0),
+            indicators=moments.absent,
+            levels=levels,
+        )
+
+    @property
+    def feature_columns(self) -> tuple[str, ...]:
+        """Data column of each matrix column."""
+        flags = [self.number_names[j] for j in self.indicators]
+        return (*self.number_names, *flags, *(c for c, kept in self.levels.items() for _ in kept))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Name of each matrix column."""
+        flags = [f"{self.number_names[j]} {MISSING}" for j in self.indicators]
+        return (
+            *self.number_names,
+            *flags,
+            *(f"{c}={level}" for c, kept in self.levels.items() for level in kept),
+        )
+
+    def transform(self, samples: Pool, rows: Rows | None = None) -> Array:
+        """Give the matrix of some rows of the pool (all of them when None)."""
+        numbers = np.asarray(samples.numbers) if rows is None else samples.numbers[rows]
+        absent = np.isnan(numbers)
+        filled = np.where(absent, self.fill, numbers) if absent.any() else numbers
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = [(filled - self.origin) / self.scale, absent[:, list(self.indicators)].astype(np.float64)]
+        for column, kept in self.levels.items():
+            values = samples.categories[column]
+            parts.append(_one_hot(values if rows is None else values[rows], kept))
+        matrix = np.ascontiguousarray(np.hstack(parts))
+        if not np.isfinite(matrix).all():
+            raise InputError("Values are too large to be scaled in double precision (beyond 1e150). Rescale the columns first.")
+        return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Median, mean and standard deviation of each number column, and the columns with missing values."""
+
+    fill: Array
+    mean: Array
+    spread: Array
+    absent: tuple[int, ...]
+
+    @classmethod
+    def of(cls, samples: Pool, rows: Rows | None) -> _Moments:
+        """Take them over some rows of the pool, whole where that is small, else in passes over blocks."""
+        numbers = samples.numbers
+        count, width = (len(numbers) if rows is None else len(rows)), numbers.shape[1]
+        if count * width > WHOLE_VALUES:
+            mean = sum((block.sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
+            if not np.isnan(mean).any():  # nothing is missing, so the fill only says where dates begin
+                squares = sum((np.square(block - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
+                return cls(mean, mean, np.sqrt(squares / count), ())
+        return cls._whole(np.asarray(numbers) if rows is None else numbers[rows])
+
+    @classmethod
+    def _whole(cls, numbers: Array) -> _Moments:
+        absent = np.isnan(numbers)
+        fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(numbers.T, absent.T, strict=True)])
+        filled = np.where(absent, fill, numbers)
+        with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are refused when they are transformed
+            mean, spread = filled.mean(axis=0), filled.std(axis=0)
+        return cls(fill, mean, spread, tuple(np.flatnonzero(absent.any(axis=0)).tolist()))
+
+
+def _levels(values: Objects, keep_other: bool) -> tuple[str, ...]:
+    counts = Counter(MISSING if v is None else v for v in values)
+    if len(counts) + keep_other <= MAX_LEVELS:
+        return (*sorted(counts), *((OTHER,) if keep_other and OTHER not in counts else ()))
+    # Frequent first, ties by name: a symmetric function of the rows.
+    ranked = sorted(counts, key=lambda level: (-counts[level], level))
+    return (*sorted(ranked[: MAX_LEVELS - 1]), OTHER)
+
+
+def _one_hot(values: Objects, kept: tuple[str, ...]) -> Array:
+    position = {level: j for j, level in enumerate(kept)}
+    other = position.get(OTHER, -1)
+    codes = np.array([position.get(MISSING if v is None else v, other) for v in values], dtype=int)
+    encoded = np.zeros((len(values), len(kept)))
+    known = codes >= 0  # a level never seen while fitting is a row of zeros
+    encoded[np.flatnonzero(known), codes[known]] = ONE_HOT
+    return encoded

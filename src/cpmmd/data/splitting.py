@@ -1,0 +1,67 @@
+"""Stratified, shuffled halves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpmmd.core.arrays import Rows
+from cpmmd.errors import InputError, Setting
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Row numbers of the pool: training rows (X first) and test rows (X first)."""
+
+    train: Rows
+    m_train: int
+    test: Rows
+    m_test: int
+
+
+def stratified_split(m: int, n: int, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> Split:
+    """Split each sample at random; both parts keep at least 2 rows of either sample.
+
+    At most ``at_most`` rows are training rows, shared out as the fraction would have it.
+    """
+    m_train, n_train = _train_size("x", m, train_fraction), _train_size("y", n, train_fraction)
+    if at_most is not None and m_train + n_train > at_most:
+        share = at_most / (m_train + n_train)
+        m_train, n_train = max(2, int(m_train * share)), max(2, int(n_train * share))
+    x, y = rng.permutation(m), m + rng.permutation(n)
+    return Split(
+        train=np.concatenate([x[:m_train], y[:n_train]]),
+        m_train=m_train,
+        test=np.concatenate([x[m_train:], y[n_train:]]),
+        m_test=m - m_train,
+    )
+
+
+def _train_size(name: str, rows: int, train_fraction: float) -> int:
+    size = round(rows * train_fraction)
+    if size < 2 or rows - size < 2:
+        raise InputError(
+            "A split test needs at least 2 training and 2 test rows of each sample: {sample} has {rows} rows, which {fraction} "
+            "splits into {train} and {test}. Give more rows, split otherwise, or use a method that does not split, such as "
+            "{other}.",
+            sample=name,
+            rows=rows,
+            fraction=Setting("train_fraction", train_fraction),
+            train=size,
+            test=rows - size,
+            other=Setting("method", "median"),
+        )
+    return size
+
+
+def set_aside(rows: int, fraction: float, rng: np.random.Generator, *, at_most: int) -> tuple[Rows, Rows]:
+    """Split the row numbers of one sample at random: those set aside, and the others, both shuffled."""
+    size = min(round(rows * fraction), at_most)
+    if size < 2 or rows - size < 2:
+        raise InputError(
+            f"The reference must leave at least 2 rows to train on and 2 to test with. It has {rows}, which "
+            f"train_fraction={fraction:g} splits into {size} and {rows - size}; give more rows or change train_fraction."
+        )
+    order = rng.permutation(rows)
+    return order[:size], order[size:]

@@ -1,0 +1,228 @@
+"""One sample as a table: numbers, dates and categories, whatever object it came in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.numbers import Chosen, Chunked, Columns, Matrix, Numbers
+from cpmmd.errors import InputError
+
+Objects = npt.NDArray[np.object_]
+SECONDS_A_DAY = 86_400.0
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of one sample.
+
+    Attributes
+    ----------
+    numbers
+        Rows of the numeric, boolean and date columns (dates in days), NaN where missing.
+    number_names
+        Their names; positions as text for arrays.
+    dates
+        Names of those that are dates.
+    categories
+        The other columns, as text, None where missing.
+    named
+        Whether the names came with the data.
+    row_shape
+        Shape of one row before it was flattened, (d,) for tables.
+    kinds
+        ``"integer"`` or ``"boolean"`` for the number columns that were, so that a value can be shown as it came.
+    kept
+        Row numbers in the data as it came, when some rows were left out; None for all.
+    columns
+        All names in the order of the data.
+    """
+
+    numbers: Numbers
+    number_names: tuple[str, ...]
+    dates: frozenset[str]
+    categories: Mapping[str, Objects]
+    named: bool
+    row_shape: tuple[int, ...]
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    kept: Rows | None = None
+    columns: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.numbers)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All column names, numeric ones first."""
+        return (*self.number_names, *self.categories)
+
+    def take(self, rows: npt.NDArray[Any]) -> Table:
+        """Give some rows, by number or by mask."""
+        chosen: Rows = np.arange(self.rows)[rows]
+        return replace(
+            self,
+            numbers=Chosen(self.numbers, rows=chosen),
+            categories={c: v[chosen] for c, v in self.categories.items()},
+            kept=chosen if self.kept is None else self.kept[chosen],
+        )
+
+
+def read_table(data: Any, name: str) -> Table:
+    """Read one sample; ``name`` is what messages call it."""
+    if isinstance(data, Table):
+        return data if data.columns else replace(data, columns=data.names)
+    frame = as_frame(data, name)
+    if frame is not None:
+        return from_frame(frame, name)
+    if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, known without importing torch
+        data = data.detach().cpu().numpy()
+    return _from_array(data, name)
+
+
+def as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
+    """Give any kind of data frame as a narwhals one, None for what is no frame."""
+    try:
+        frame: Any = nw.from_native(data, allow_series=True, pass_through=True)
+    except Exception as error:  # narwhals raises a different class for each back end
+        raise InputError(
+            "{Sample} could not be read as a data frame: {error}. Check its column names.", sample=name, error=error
+        ) from error
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError("{Sample} must be in memory. Got a lazy frame instead; call .collect() on it first.", sample=name)
+    if isinstance(frame, nw.Series):
+        return frame.alias(str(frame.name or "0")).to_frame()
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None = None) -> Table:
+    """Read a data frame, column by column, or only some columns of it."""
+    columns = [str(column) for column in frame.columns]
+    if len(set(columns)) < len(columns):
+        twice = sorted({c for c in columns if columns.count(c) > 1})
+        raise InputError(
+            "Column names must be unique. {Sample} has {twice} more than once; rename them.", sample=name, twice=", ".join(twice)
+        )
+    if not columns:
+        raise InputError("{Sample} must have at least one column. Got none.", sample=name)
+    numbers: list[Chunked] = []
+    number_names: list[str] = []
+    dates: set[str] = set()
+    categories: dict[str, Objects] = {}
+    kinds: dict[str, str] = {}
+    # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
+    read = [(c, series) for c, series in zip(columns, frame.iter_columns(), strict=True) if only is None or c in only]
+    for label, series in read:
+        kind = _kind(series, label, name)
+        if kind == "category":
+            categories[label] = _as_text(series)
+            continue
+        numbers.append(Chunked([as_days(np.asarray(series.to_numpy()))]) if kind == "date" else _as_numbers(series))
+        number_names.append(label)
+        dates |= {label} if kind == "date" else set()
+        if series.dtype.is_integer() or series.dtype == nw.Boolean:
+            kinds[label] = "integer" if series.dtype.is_integer() else "boolean"
+    return Table(
+        numbers=Columns(tuple(numbers), len(frame)),
+        number_names=tuple(number_names),
+        dates=frozenset(dates),
+        categories=categories,
+        named=True,
+        row_shape=(len(read),),
+        kinds=kinds,
+        columns=tuple(label for label, _ in read),
+    )
+
+
+def _kind(series: nw.Series[Any], column: str, name: str) -> str:
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "number"
+    if dtype in (nw.Datetime, nw.Date):
+        return "date"
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "category"
+    present = [v for v in series.to_list() if v is not None and v == v]
+    if all(isinstance(v, (bool, int, float)) for v in present):  # a pandas object column of numbers, or nothing at all
+        return "number"
+    if dtype == nw.Object and all(isinstance(v, (str, bool, int, float)) for v in present):
+        return "category"
+    raise InputError(
+        "Columns must hold numbers, booleans, dates or text. Column {column!r} of {sample} has type {dtype}; convert or drop it.",
+        sample=name,
+        column=column,
+        dtype=dtype,
+    )
+
+
+def _as_numbers(series: nw.Series[Any]) -> Chunked:
+    """Give a column's values; Arrow floats without missing ones stay where they are, memory-mapped files included."""
+    native = series.to_native()
+    if series.dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
+        return Chunked([chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)])
+    return Chunked([_as_floats(series)])
+
+
+def _as_floats(series: nw.Series[Any]) -> Array:
+    if not series.dtype.is_numeric():
+        values = [np.nan if v is None or v != v else float(v) for v in series.to_list()]
+        return np.array(values, dtype=np.float64)
+    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def as_days(stamps: npt.NDArray[Any]) -> Array:
+    """Give dates in days, NaN where missing."""
+    stamps = stamps.astype("datetime64[us]")
+    days = stamps.astype(np.int64) / (1e6 * SECONDS_A_DAY)
+    return np.where(np.isnat(stamps), np.nan, days)
+
+
+def _as_text(series: nw.Series[Any]) -> Objects:
+    values = np.empty(len(series), dtype=object)
+    values[:] = [None if v is None or v != v else str(v) for v in series.to_list()]
+    return values
+
+
+def _from_array(data: Any, name: str) -> Table:
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise InputError("{Sample} must be a rectangular table. Got rows of different lengths instead.", sample=name) from error
+    if array.ndim == 0:
+        raise InputError(
+            "{Sample} must be an array of rows or a data frame. Got {got} instead.", sample=name, got=type(data).__name__
+        )
+    kind = {"i": "integer", "u": "integer", "b": "boolean"}.get(array.dtype.kind)
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[us]").astype(np.float64) / (1e6 * SECONDS_A_DAY)
+    if array.dtype.kind not in "fiub":
+        array = _object_to_float(array, name)
+    matrix = array.reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
+    row_shape = array.shape[1:] if array.ndim > 1 else (1,)
+    if matrix.shape[1] == 0:
+        raise InputError("{Sample} must have at least one column. Got shape {shape}.", sample=name, shape=array.shape)
+    names = tuple(str(i) for i in range(matrix.shape[1]))
+    kinds = dict.fromkeys(names, kind) if kind else {}
+    return Table(Matrix(matrix), names, frozenset(), {}, False, row_shape, kinds, columns=names)
+
+
+def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:
+    if array.dtype.kind == "O":
+        try:
+            return np.array([[np.nan if v is None else v for v in np.atleast_1d(row)] for row in array], dtype=np.float64)
+        except (TypeError, ValueError):
+            pass
+    raise InputError(
+        "Arrays must hold real numbers. {Sample} has dtype {dtype}; for text or mixed columns pass a data frame (pandas, "
+        "polars or "
+        "pyarrow), whose text columns are treated as categories.",
+        sample=name,
+        dtype=array.dtype,
+    )

@@ -1,0 +1,82 @@
+"""What is explained: the rows that the test saw (or some of them), prepared as the test prepared them, and its kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cpmmd.core.arrays import Array, Labels, Rows
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import Preparation
+from cpmmd.errors import InputError
+from cpmmd.explain.rows import draw_rows, own_order
+from cpmmd.kernels.base import Kernel
+from cpmmd.procedures.median import median_kernel
+from cpmmd.procedures.outcome import TestOutcome
+
+NOT_HELD_OUT = (
+    "the rows explained are the rows that chose the kernel, so shares and effect may flatter; a method that splits, such as "
+    "cp-linear, explains rows that had no part in it"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedRows:
+    """Rows to explain, in an order that does not depend on which sample is called X.
+
+    Attributes
+    ----------
+    tested
+        All rows of the pool that the test saw.
+    rows
+        Row numbers of the pool, of those that are explained.
+    labels
+        True for rows of X.
+    matrix
+        The rows as the kernel sees them.
+    """
+
+    pool: Pool
+    preparation: Preparation
+    kernel: Kernel
+    tested: Rows
+    rows: Rows
+    labels: Labels
+    matrix: Array
+    notes: tuple[str, ...]
+
+    def some(self, at_most: int, rng: np.random.Generator) -> ExplainedRows:
+        """Give no more than so many of the rows."""
+        kept = draw_rows(self.labels, at_most, rng)
+        return replace(self, rows=self.rows[kept], labels=self.labels[kept], matrix=self.matrix[kept])
+
+    def row_numbers(self, rows: Rows) -> Rows:
+        """Give the numbers of pool rows in their own sample, as it was passed in."""
+        if self.pool.kept is not None:
+            return np.asarray(self.pool.kept[rows])
+        return np.where(rows < self.pool.m, rows, rows - self.pool.m)
+
+
+def tested_rows(outcome: TestOutcome) -> tuple[Pool, Rows]:
+    """Return the pool behind an outcome and the rows of it that the test saw."""
+    if outcome.evidence is None:
+        raise InputError("A result can be explained while it has its data. Got one without evidence; run the test again.")
+    return outcome.evidence.pool, outcome.evidence.tested_rows
+
+
+def gather_rows(outcome: TestOutcome, max_rows: int, rng: np.random.Generator) -> ExplainedRows:
+    """Return the rows that an outcome rests on, at most ``max_rows`` of them."""
+    pool, tested = tested_rows(outcome)
+    rows = tested[draw_rows(tested < pool.m, max_rows, rng)]
+    preparation = outcome.preparation or Preparation.fit(pool)
+    matrix = preparation.transform(pool, rows)
+    notes = [] if outcome.evidence is not None and outcome.evidence.held_out else [NOT_HELD_OUT]
+    kernel = outcome.kernel
+    if kernel is None:
+        kernel = median_kernel(matrix, "gaussian")
+        notes.append(f"the method names no kernel; explained with a Gaussian at the median distance, {kernel.bandwidth:.4g}")
+    if len(rows) < len(tested):
+        notes.append(f"{len(rows)} of {len(tested)} tested rows, drawn at random, are explained")
+    order = own_order(matrix)
+    return ExplainedRows(pool, preparation, kernel, tested, rows[order], rows[order] < pool.m, matrix[order], tuple(notes))

@@ -1,0 +1,47 @@
+"""Which rows are whose: from sums over a kernel matrix's rows to the leave-one-out witness and the squared MMD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cpmmd.core.arrays import Array, Labels
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Which rows are whose: from sums over a kernel matrix's rows to witness and squared MMD."""
+
+    labels: Labels
+
+    @property
+    def marks(self) -> Array:
+        """N x 2 marks of X and Y."""
+        return np.column_stack([self.labels, ~self.labels]).astype(np.float64)
+
+    def witness(self, sums: Array, diagonal: Array) -> Array:
+        """Give the leave-one-out witness from each row's sums over X and Y, its own value among them."""
+        m, n = np.count_nonzero(self.labels), np.count_nonzero(~self.labels)
+        to_x = (sums[:, 0] - diagonal * self.labels) / (m - self.labels)
+        to_y = (sums[:, 1] - diagonal * ~self.labels) / (n - ~self.labels)
+        return np.asarray(to_x - to_y)
+
+    def witness_of(self, K: Array) -> Array:
+        """Return the leave-one-out witness of each row from its kernel matrix.
+
+        The mean over the rows of X less the mean over the rows of Y is the unbiased squared MMD.
+        """
+        others = K.copy()
+        np.fill_diagonal(others, 0.0)
+        sums = np.column_stack([others[:, self.labels].sum(axis=1), others[:, ~self.labels].sum(axis=1)])
+        return self.witness(sums, np.zeros(len(K)))
+
+    def mmd2(self, witness: Array) -> Array:
+        """Give the unbiased squared MMD of witness values (in the last axis)."""
+        return np.asarray(witness[..., self.labels].mean(axis=-1) - witness[..., ~self.labels].mean(axis=-1))
+
+    def variance(self, influence: Array) -> Array:
+        """Give the first-order variance of the U-statistic whose witness this is: 4 Var_x/m + 4 Var_y/n."""
+        parts = [influence[..., side] for side in (self.labels, ~self.labels)]
+        return np.asarray(sum(4 * part.var(axis=-1) / part.shape[-1] for part in parts))

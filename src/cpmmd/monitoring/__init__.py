@@ -1,0 +1,1 @@
+"""A reference and batch after batch: the detector, what it says of a batch, and the history it is kept in."""

@@ -1,0 +1,223 @@
+"""The drift detector: a reference, fitted once, against any number of batches."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from cpmmd import registry
+from cpmmd.api.options import TestOptions, TestPlan
+from cpmmd.core import validation
+from cpmmd.core.parallel import threads
+from cpmmd.core.progress import Progress, reporting_to
+from cpmmd.core.seeds import RNG, resolve_seed, short_seed
+from cpmmd.data.conform import conform
+from cpmmd.data.numbers import Matrix
+from cpmmd.data.pool import check_tables, pool_tables
+from cpmmd.data.table import Table, read_table
+from cpmmd.errors import InputError
+from cpmmd.kernels.base import Tensors
+from cpmmd.monitoring.batches import BatchResult, content_digest
+from cpmmd.monitoring.detector_state import State, pack, unpack
+from cpmmd.monitoring.frozen_kernel import FrozenKernel, FrozenTest, adopt, train
+from cpmmd.procedures.base import Procedure
+from cpmmd.results import TestResult
+from cpmmd.storage.container import read_file, write_file
+
+
+class UnfittedError(InputError, NotFittedError):  # type: ignore[misc]
+    """A detector was used before it was fitted."""
+
+
+class DriftDetector(BaseEstimator):  # type: ignore[misc]
+    """Tests batch after batch against a fixed reference.
+
+    Parameters
+    ----------
+    method, n_permutations, n_jobs, memory_limit, scale, missing, progress
+        As for :func:`two_sample_test`.
+    alpha : float
+        Level of each batch's test, not adjusted for the number of batches.
+    rng : int, Generator, RandomState or None
+        Where randomness comes from. A batch's answer depends on it and on the batch's content, not on its name or on which
+        batches came before.
+    train_fraction : float
+        Share of the reference that trains the kernel when there is an example, up to 2000 rows; batches are tested against the
+        other rows.
+
+    Attributes
+    ----------
+    reference_
+        The reference as it was read.
+    n_features_in_, feature_names_in_
+        Its columns; names only where it has them.
+    kernel_, preparation_, calibration_
+        The kernel chosen at fit, its coordinates and C1-hat; None where each batch's test chooses its own.
+    train_rows_, test_rows_
+        Reference rows that had a say in the kernel, and those that batches are tested against.
+    seed_
+        What all randomness comes from.
+    notes_
+        What fitting had to say.
+
+    Notes
+    -----
+    Without an example, each batch's test is the named two-sample test of the whole reference against the batch. With an
+    example, the kernel is chosen once, on a part of the reference against the example, and each test is one permutation test
+    of the other reference rows against the batch, the reference's own kernel values reused. Rows that trained the kernel are
+    never tested with it, so that the level is exact.
+
+    The level is that of one batch and a fresh reference. Tests against one reference share its luck: over many batches the
+    share of false alarms is alpha on average over references, and near it where the reference is large.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import DriftDetector
+    >>> data = np.random.default_rng(0)
+    >>> detector = DriftDetector(rng=0).fit(data.normal(size=(200, 2)))
+    >>> print(detector.test(data.normal(0.8, 1, size=(60, 2)), name="monday"))
+    monday: differs (p = 0.001 <= 0.05), 60 rows
+    """
+
+    def __init__(
+        self,
+        method: str | Procedure = registry.DEFAULT_METHOD,
+        *,
+        alpha: float = 0.05,
+        n_permutations: int | None = None,
+        rng: RNG = None,
+        n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
+        scale: str | None = None,
+        missing: str = "error",
+        progress: Progress | None = None,
+        train_fraction: float = 0.5,
+    ) -> None:
+        self.method = method
+        self.alpha = alpha
+        self.n_permutations = n_permutations
+        self.rng = rng
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.scale = scale
+        self.missing = missing
+        self.progress = progress
+        self.train_fraction = train_fraction
+
+    def fit(self, reference: Any, example: Any = None, *, kernel: Any = None) -> Self:
+        """Keep the reference, and choose the kernel where there is an example.
+
+        Parameters
+        ----------
+        reference
+            The rows that batches are compared with: an array or a data frame.
+        example
+            A batch that differs, or the rows of a training period that did: the kernel is trained to see that difference.
+        kernel
+            A kernel that was chosen on other rows (``result.kernel``, ``load_kernel(path)``) and sees numbers as they come, or a
+            :class:`~cpmmd.TestResult` whose kernel and coordinates are taken; ``method`` has no say then. None of the reference's
+            rows may have had a say in the kernel, or the level is lost.
+        """
+        if kernel is not None and not (example is None and self.scale is None):
+            raise InputError("A given kernel is neither trained nor rescaled. Leave out kernel=, or example= and scale=.")
+        plan, seed = self._plan(), resolve_seed(self.rng)
+        (table,), notes = check_tables({"reference": read_table(reference, "reference")}, missing=self.missing)
+        table = replace(table, numbers=Matrix(np.asarray(table.numbers)))  # a copy: the caller's array may change
+        rng, frozen = np.random.default_rng(seed), None
+        with threads(plan.n_jobs), reporting_to(self.progress):
+            if example is not None:
+                frozen, more = self._trained(plan, table, example, rng)
+                notes += more
+            elif kernel is not None:
+                frozen = adopt(kernel, table, missing=self.missing, train_fraction=self.train_fraction, rng=rng)
+            return self._assume(State(self.get_params(deep=False), seed, table, frozen, notes))
+
+    def test(self, batch: Any, name: str | None = None) -> BatchResult:
+        """Test one batch; without a name it is called by its content."""
+        self._check_fitted()
+        table, notes = conform(batch, self.reference_, "batch")
+        digest = content_digest(table)
+        (table,), dropped = check_tables({"batch": table}, missing=self._state.params["missing"])
+        if self._state.frozen is not None and self._state.frozen.example == digest:
+            notes += ("this batch is the example that trained the kernel: its p-value is too small",)
+        pool = pool_tables(self.reference_, table, (*notes, *dropped))
+        seed = short_seed(self.seed_, digest)
+        with threads(validation.jobs(self.n_jobs)), reporting_to(self.progress):
+            outcome = self._test.run(pool, self._options, np.random.default_rng(seed))
+        name = f"batch {digest[:12]}" if name is None else str(name)
+        return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted detector, reference and all, to a file."""
+        self._check_fitted()
+        tensors, description = pack(self._state)
+        write_file(path, tensors, description, kind="detector")
+
+    @classmethod
+    def load(cls, path: str | Path, *, module: Any = None) -> DriftDetector:
+        """Read a detector that :meth:`save` wrote; one that trained a torch module of your own needs that module.
+
+        Loading executes nothing that the file says. Damaged files are refused.
+        """
+
+        def restore(description: Any, tensors: Tensors) -> DriftDetector:
+            state = unpack(description, tensors, module=module)
+            return cls(**state.params)._assume(state)
+
+        return read_file(path, restore, kind="detector")
+
+    def _plan(self) -> TestPlan:
+        """Return what the parameters ask for, all of them checked."""
+        validation.open_unit("train_fraction", self.train_fraction)
+        names = [option.name for option in fields(TestOptions)]
+        return TestOptions(**{name: getattr(self, name) for name in names}).plan()
+
+    def _trained(
+        self, plan: TestPlan, reference: Table, example: Any, rng: np.random.Generator
+    ) -> tuple[FrozenKernel, tuple[str, ...]]:
+        table, notes = conform(example, reference, "example")
+        digest = content_digest(table)
+        (table,), dropped = check_tables({"example": table}, missing=self.missing)
+        fraction = self.train_fraction
+        frozen = train(plan.procedure, plan.options, reference, table, digest=digest, train_fraction=fraction, rng=rng)
+        return frozen, (*notes, *dropped)
+
+    def _assume(self, state: State) -> Self:
+        """Become the detector of a state; after fitting and after loading alike."""
+        plan = self._plan()
+        procedure, options = plan.procedure, plan.options
+        frozen, table = state.frozen, state.reference
+        if frozen is not None:
+            label = "given kernel" if frozen.example is None else f"{options.method}, frozen kernel"
+            procedure, options = FrozenTest.of(frozen, table), replace(options, method=label, summary="")
+        self._state, self._test, self._options = state, procedure, options
+        self.reference_, self.seed_ = table, state.seed
+        self.notes_ = (*state.notes, *(() if frozen is None else frozen.choice.notes))
+        self.n_features_in_ = len(table.columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if table.named:
+            self.feature_names_in_ = np.array(table.columns, dtype=object)
+        choice = None if frozen is None else frozen.choice
+        self.kernel_, self.preparation_, self.calibration_ = (
+            None if choice is None else getattr(choice, part) for part in ("kernel", "preparation", "calibration")
+        )
+        everything = np.arange(table.rows)
+        self.train_rows_, self.test_rows_ = (
+            (everything[:0], everything) if frozen is None else (np.sort(frozen.train_rows), np.sort(frozen.test_rows))
+        )
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a reference."""
+        return hasattr(self, "_state")
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise UnfittedError("The detector has no reference yet. Call fit(reference) first.")

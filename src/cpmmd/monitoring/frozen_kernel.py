@@ -1,0 +1,155 @@
+"""A kernel chosen once, and the test that uses it: the reference rows that had no say in it against a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cpmmd.core import validation
+from cpmmd.core.arrays import Rows
+from cpmmd.data.pool import Pool, pool_of_one, pool_tables
+from cpmmd.data.preparation import Preparation
+from cpmmd.data.splitting import set_aside
+from cpmmd.data.table import Table
+from cpmmd.errors import InputError
+from cpmmd.kernels.base import Kernel
+from cpmmd.permutation.engine import Engine, left_out
+from cpmmd.permutation.fixed_reference import FixedReference
+from cpmmd.procedures.base import Choice, Procedure, RunOptions
+from cpmmd.procedures.outcome import Evidence, TestOutcome
+
+# Of either sample: most methods hold the kernel matrix of the rows that they choose on, here 128 MB.
+TRAIN_ROWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenKernel:
+    """A choice of kernel, and how it divides the reference.
+
+    Attributes
+    ----------
+    train_rows, test_rows
+        Reference rows that had a say in kernel or coordinates, and those that batches are tested against, in random order.
+    example
+        Digest of the example that trained the kernel, None where there was none.
+    """
+
+    choice: Choice
+    train_rows: Rows
+    test_rows: Rows
+    example: str | None = None
+
+
+def train(
+    procedure: Procedure,
+    options: RunOptions,
+    reference: Table,
+    example: Table,
+    *,
+    digest: str,
+    train_fraction: float,
+    rng: np.random.Generator,
+) -> FrozenKernel:
+    """Give the kernel that a procedure chooses on a part of the reference against an example that differs."""
+    split_stream, example_stream, choice_stream = rng.spawn(3)
+    train_rows, test_rows = set_aside(reference.rows, train_fraction, split_stream, at_most=TRAIN_ROWS)
+    some = example_stream.permutation(example.rows)[:TRAIN_ROWS]
+    pool = pool_tables(reference.take(train_rows), example.take(some), open_ended=True)
+    choice = procedure.choose(pool, options, choice_stream)
+    note = (
+        f"kernel trained on {len(train_rows)} of {reference.rows} reference rows and {len(some)} of {example.rows} example rows"
+    )
+    return FrozenKernel(replace(choice, notes=(note, *choice.notes)), train_rows, test_rows, digest)
+
+
+def adopt(kernel: object, reference: Table, *, missing: str, train_fraction: float, rng: np.random.Generator) -> FrozenKernel:
+    """Give a kernel that was chosen elsewhere, or a test result's, in a form that batches can be tested with.
+
+    Notes
+    -----
+    What has to be fitted (categories, dates, imputation) must not look at rows that are tested, or reference
+    and batch would be treated differently: it is fitted on rows set aside. Plain numbers need none, so no row is lost.
+    """
+    if isinstance(kernel, TestOutcome):
+        if kernel.kernel is None or kernel.preparation is None:
+            raise InputError(f"The test {kernel.method} settled on no kernel. Pass the result of another method.")
+        columns = (kernel.preparation.number_names, tuple(kernel.preparation.levels))
+        if columns != (reference.number_names, tuple(reference.categories)):
+            raise InputError("The kernel's test and the reference must have the same columns in the same order. They differ.")
+        choice = Choice(kernel.kernel, kernel.preparation, kernel.calibration)
+        return FrozenKernel(choice, np.arange(0), rng.permutation(reference.rows))
+    if not isinstance(kernel, Kernel):
+        rule = "must be a selected kernel, such as result.kernel or load_kernel(path), or a test result"
+        raise validation.wrong("kernel", rule, kernel)
+    needs_fit = reference.categories or reference.dates or missing == "impute"
+    if needs_fit:
+        train_rows, test_rows = set_aside(reference.rows, train_fraction, rng, at_most=TRAIN_ROWS)
+    else:
+        train_rows, test_rows = np.arange(0), rng.permutation(reference.rows)
+    fitted = train_rows if needs_fit else None
+    return FrozenKernel(Choice(kernel, Preparation.fit(pool_of_one(reference), fitted)), train_rows, test_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenTest(Procedure):
+    """The test of one reference's held-out rows against a batch, with a kernel that neither has chosen."""
+
+    frozen: FrozenKernel
+    fixed: FixedReference
+
+    @classmethod
+    def of(cls, frozen: FrozenKernel, reference: Table) -> FrozenTest:
+        """Return the test against a reference; a kernel that cannot take its rows is refused now, not in the first test."""
+        rows = frozen.choice.preparation.transform(pool_of_one(reference), frozen.test_rows)
+        fixed = FixedReference(frozen.choice.kernel, rows)
+        _try(fixed, rows.shape[1])
+        return cls(frozen, fixed)
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """The kernel's family."""
+        return (getattr(self.frozen.choice.kernel, "family", None),)
+
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
+        """Transform the batch, test it; the reference is the pool's X."""
+        choice = self.frozen.choice
+        of_batch = np.arange(pool.m, pool.m + pool.n)
+        ranking, bins = self.fixed.test(
+            choice.preparation.transform(pool, of_batch), n_permutations=options.n_permutations, rng=rng
+        )
+        tested = np.concatenate([self.frozen.test_rows, of_batch])[bins.order]
+        return self.conclude(
+            pool,
+            options,
+            ranking,
+            tested_sizes=(bins.m, bins.n),
+            kernel=choice.kernel,
+            preparation=choice.preparation,
+            calibration=choice.calibration,
+            notes=(*left_out(bins), *_unmarked(pool, choice.preparation)),
+            evidence=Evidence(pool, np.sort(tested), np.sort(self.frozen.train_rows)),
+            engine=Engine.of(bins),
+        )
+
+
+def _try(fixed: FixedReference, columns: int) -> None:
+    """Refuse a kernel that cannot take the reference's rows."""
+    try:
+        values = fixed.kernel.gram(fixed.rows[:2], fixed.rows[:2])
+    except InputError:
+        raise
+    except (ValueError, RuntimeError, KeyError, IndexError, TypeError) as error:
+        raise InputError(
+            f"The kernel cannot take the reference's rows of {columns} columns, encoded: {str(error).splitlines()[0]}. "
+            "Use a kernel that was chosen on data with the same columns."
+        ) from error
+    if values.shape != (2, 2) or not np.isfinite(values).all():
+        raise InputError("The kernel gives no finite values on the reference's rows. Use one that was chosen on such data.")
+
+
+def _unmarked(pool: Pool, preparation: Preparation) -> tuple[str, ...]:
+    """Say which columns are missing values in the batch only, where the kernel cannot see that they are."""
+    absent = np.flatnonzero(np.isnan(pool.numbers[pool.m :]).any(axis=0))
+    columns = [pool.number_names[j] for j in absent if j not in preparation.indicators]
+    return tuple(f"column {c!r} had no missing values in training: the batch's are filled in and not seen" for c in columns)

@@ -1,0 +1,330 @@
+"""What a test found: typed values that every renderer reads. :class:`cpmmd.TestResult` is an outcome that explains itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.plain import plain_dict
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import Preparation
+from cpmmd.kernels.base import Kernel
+from cpmmd.permutation.engine import Engine
+from cpmmd.selection.certificates import Certificate
+from cpmmd.selection.values import Calibration, Selection
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPath:
+    """One class of a full-sample test: the evidence of each of its members on the labels as they came, and its complexity.
+
+    Attributes
+    ----------
+    name, label : str
+        The class, and in few words.
+    coordinates : str
+        What its kernels see: ``"raw coordinates"``, ``"standardised coordinates"``, or empty for a fixed kernel.
+    bandwidths : array
+        Of the members, widest first; empty for a fixed kernel.
+    mmd2, scores : array
+        Squared MMD of each member, and its upper-tail score -log p.
+    penalty : float
+        The complexity of the class, the logarithm of its weight taken off.
+    """
+
+    name: str
+    label: str
+    coordinates: str
+    bandwidths: Array
+    mmd2: Array
+    scores: Array
+    penalty: float
+
+    @property
+    def best(self) -> int:
+        """Position of the member with the highest score."""
+        return int(np.argmax(self.scores))
+
+    @property
+    def best_bandwidth(self) -> float | None:
+        """Bandwidth of that member; None for a fixed kernel."""
+        return float(self.bandwidths[self.best]) if len(self.bandwidths) else None
+
+    @property
+    def evidence(self) -> float:
+        """The highest score."""
+        return float(self.scores[self.best])
+
+    @property
+    def criterion(self) -> float:
+        """Evidence less penalty: what the classes compete by."""
+        return self.evidence - self.penalty
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return plain_dict(vars(self))
+
+
+@dataclass(frozen=True)
+class SingleTest:
+    """One kernel of a collection, tested on its own.
+
+    Attributes
+    ----------
+    kernel : str
+        Its name.
+    bandwidth, mmd2, pvalue : float
+        Its bandwidth, squared MMD and p-value.
+    weight : float
+        Its share in the collection.
+    rejected : bool or None
+        Whether it rejects at its corrected level, where the method has one.
+    """
+
+    kernel: str
+    bandwidth: float
+    mmd2: float
+    pvalue: float
+    weight: float
+    rejected: bool | None = None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The single tests behind a method that uses many kernels at once.
+
+    Attributes
+    ----------
+    tests : tuple of SingleTest
+        One for each kernel.
+    resampling : str
+        ``"permutations"``, or ``"wild bootstrap"`` (signs of pairs).
+    level_correction : float or None
+        MMDAgg's factor u on the levels of the single tests.
+    sharpness : float or None
+        MMD-FUSE's lambda.
+    """
+
+    tests: tuple[SingleTest, ...]
+    resampling: str
+    level_correction: float | None = None
+    sharpness: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return plain_dict({**vars(self), "tests": [vars(test) for test in self.tests]})
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The p-values of several splits, and the rule that combined them."""
+
+    pvalues: tuple[float, ...]
+    rule: str
+
+    @property
+    def smallest(self) -> float:
+        """The smallest p-value."""
+        return min(self.pvalues)
+
+    @property
+    def largest(self) -> float:
+        """The largest p-value."""
+        return max(self.pvalues)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return plain_dict(vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The data behind a result, as the test held it: nothing is copied.
+
+    Attributes
+    ----------
+    pool : Pool
+        The rows of both samples, those of X first.
+    tested : array or None
+        Row numbers of the pool that the statistic saw, ascending; None for all.
+    trained : array or None
+        Those that chose the kernel and were not tested, ascending; None where there are none.
+    """
+
+    pool: Pool
+    tested: Rows | None = None
+    trained: Rows | None = None
+
+    @property
+    def held_out(self) -> bool:
+        """Whether none of the tested rows had a part in choosing the kernel."""
+        return self.trained is not None
+
+    @property
+    def tested_rows(self) -> Rows:
+        """Row numbers of the pool that the statistic saw."""
+        return np.arange(self.pool.m + self.pool.n) if self.tested is None else self.tested
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TestOutcome:
+    """The answer of a two-sample test.
+
+    Attributes
+    ----------
+    method, summary : str
+        The method's name and its one line; the line is empty for a procedure of the user's own.
+    statistic : float
+        What was ranked; ``statistic_meaning`` says what it is.
+    pvalue : float
+        Counts the labels as they came: never 0.
+    alpha : float
+        Level of the test.
+    null_distribution : array
+        The statistic under the relabelings, the observed one not among them.
+    exhaustive : bool
+        True when every possible relabeling was used instead of random ones.
+    n_permutations : int
+        The number that was asked for, as in the call that repeats the result.
+    sizes, tested_sizes : tuple of int
+        Rows of X and Y that were compared (after any were dropped), and those that the statistic saw.
+    n_columns : int
+        Columns of the data.
+    kernel : Kernel or None
+        The kernel that was tested, or that carries most of the evidence.
+    preparation : Preparation or None
+        The coordinates that the kernel sees.
+    selection, calibration, certificate
+        How a split test chose its kernel, and what that certifies; None for other tests.
+    engine : Engine or None
+        How the statistics were computed.
+    classes : tuple of ClassPath
+        The classes of a full-sample test.
+    collection : Collection or None
+        The single tests of a method that uses many kernels.
+    splits : Splits or None
+        The p-values of several splits.
+    decision : bool or None
+        Set by methods that do not decide by the p-value (MMDAgg); ``decision_rule`` says how they do.
+    citations : tuple of str
+        Keys of what to cite.
+    seed : int or None
+        What repeats the result as ``rng=``; None when a Generator was passed in.
+    notes : tuple of str
+        What to bear in mind.
+    evidence : Evidence or None
+        The data, for explanations: kept in memory and in pickles, never printed or in ``to_dict``; drop it with
+        ``dataclasses.replace(result, evidence=None)``.
+    call : str
+        The Python call that gives this result again; empty where no single call does.
+    """
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+    method: str
+    statistic: float
+    pvalue: float
+    alpha: float
+    null_distribution: Array
+    exhaustive: bool
+    n_permutations: int
+    sizes: tuple[int, int]
+    tested_sizes: tuple[int, int]
+    n_columns: int
+    summary: str = ""
+    statistic_meaning: str = ""
+    kernel: Kernel | None = None
+    preparation: Preparation | None = None
+    selection: Selection | None = None
+    calibration: Calibration | None = None
+    certificate: Certificate | None = None
+    engine: Engine | None = None
+    classes: tuple[ClassPath, ...] = ()
+    collection: Collection | None = None
+    splits: Splits | None = None
+    decision: bool | None = None
+    decision_rule: str = ""
+    citations: tuple[str, ...] = ()
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    evidence: Evidence | None = None
+    call: str = field(default="")
+
+    @property
+    def reject(self) -> bool:
+        """Whether the samples differ at level alpha: ``pvalue <= alpha`` unless the method decides in its own way."""
+        return bool(self.pvalue <= self.alpha) if self.decision is None else self.decision
+
+    @property
+    def selected_class(self) -> ClassPath | None:
+        """The class that won a full-sample test; None for other tests."""
+        return max(self.classes, key=lambda one: one.criterion) if self.classes else None
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one line."""
+        words = "The samples differ" if self.reject else "No difference found"
+        return f"{words} (p = {self.pvalue:.4g} {'<=' if self.pvalue <= self.alpha else '>'} {self.alpha:g})."
+
+    def to_dict(self, *, null_distribution: bool = False) -> dict[str, Any]:
+        """Return the result in plain JSON types; the null distribution only when asked for."""
+        parts = {
+            name: getattr(self, name) for name in ("kernel", "selection", "calibration", "certificate", "collection", "splits")
+        }
+        answer: dict[str, Any] = {
+            "method": self.method,
+            "reject": self.reject,
+            "pvalue": self.pvalue,
+            "alpha": self.alpha,
+            "statistic": self.statistic,
+            "statistic_meaning": self.statistic_meaning,
+            "n_permutations": self.n_permutations,
+            "n_relabelings": len(self.null_distribution),
+            "exhaustive": self.exhaustive,
+            "sizes": self.sizes,
+            "tested_sizes": self.tested_sizes,
+            "n_columns": self.n_columns,
+            "seed": self.seed,
+            "notes": self.notes,
+            "engine": None if self.engine is None else vars(self.engine),
+            "classes": [one.to_dict() for one in self.classes],
+            **{name: None if part is None else part.to_dict() for name, part in parts.items()},
+        }
+        if null_distribution:
+            answer["null_distribution"] = self.null_distribution
+        return plain_dict(answer)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """How the answer was reached, as terms and values for a person."""
+        (m, n), (mt, nt) = self.sizes, self.tested_sizes
+        tested = "" if (m, n) == (mt, nt) else f", {mt} v {nt} of them tested"
+        every = "all " if self.exhaustive else ""
+        facts = [
+            ("method", self.method),
+            ("samples", f"{m} v {n} rows, {self.n_columns} column{'s' * (self.n_columns != 1)}{tested}"),
+            ("statistic", f"{self.statistic:.5g}, against {every}{len(self.null_distribution)} other relabelings"),
+        ]
+        if self.selected_class is not None:
+            facts.append(("class", self.selected_class.name))
+        if self.kernel is not None:
+            facts.append(("kernel", str(self.kernel)))
+        if self.calibration is not None:
+            facts.append(("penalty", f"C1 = {self.calibration.c1:.4g} from {len(self.calibration.ratios)} null permutations"))
+        if self.certificate is not None:
+            facts.append(("certificate", self.certificate.statement))
+        return facts + [("note", note) for note in self.notes]
+
+    def __str__(self) -> str:
+        repeat = [] if self.seed is None else [("repeat with", f"rng={self.seed}")]
+        return "\n".join([self.verdict, *(f"  {term:<12} {value}" for term, value in [*self.facts, *repeat])])
+
+    def __repr__(self) -> str:
+        m, n = self.sizes
+        return (
+            f"<{type(self).__name__}: {self.verdict[:-1]}; {self.method}, {m} v {n} rows, {self.n_columns} "
+            f"column{'s' * (self.n_columns != 1)}>"
+        )

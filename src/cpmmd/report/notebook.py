@@ -1,0 +1,49 @@
+"""A result as a notebook shows it: verdict, where, and a small picture; from the same content as the report."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+
+from cpmmd.errors import MissingExtraError
+from cpmmd.explain.values import Explanation
+from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.report.cells import cell_text
+from cpmmd.report.content import content
+from cpmmd.report.figures import png_picture, result_drawings
+
+COLUMNS = 5  # that are named
+# A notebook's page may be light or dark: text keeps its colour, lines are grey.
+BOX = "border-left: 4px solid {colour}; padding: 2px 12px; max-width: 46em"
+FOUND, QUIET = "#d55e00", "#0072b2"
+
+
+def notebook_html(outcome: TestOutcome, explanation: Explanation | None) -> str:
+    """Return a few lines of HTML: nothing is loaded, nothing runs, every name from the data is escaped."""
+    said = content(outcome, explanation=explanation)
+    verdict = said["verdict"]
+    numbers = " · ".join(f"{escape(n['label'])} <b>{escape(n['value'])}</b>" for n in verdict["numbers"])
+    parts = [f"<b>{escape(verdict['headline'])}</b>", *map(escape, verdict["sentences"]), numbers]
+    paragraphs = "".join(f"<p style='margin: 4px 0'>{part}</p>" for part in parts)
+    colour = FOUND if outcome.reject else QUIET
+    where = _where(explanation) if explanation is not None and outcome.reject else ""
+    return f'<div style="{BOX.format(colour=colour)}">{paragraphs}{where}{_picture(outcome, explanation)}</div>'
+
+
+def _where(explanation: Explanation) -> str:
+    cells = (
+        f"<tr><td>{escape(c.label)}</td><td>{cell_text(c.contribution, 'share')}</td><td>{escape(c.difference)}</td></tr>"
+        for c in explanation.columns[:COLUMNS]
+    )
+    return f"<table><tr><th>column</th><th>share</th><th>y is</th></tr>{''.join(cells)}</table>"
+
+
+def _picture(outcome: TestOutcome, explanation: Explanation | None) -> str:
+    """Return the leading columns as a picture, or the null distribution; nothing where matplotlib is not installed."""
+    shows_where = explanation is not None and outcome.reject
+    name = "column-contributions" if shows_where else "null-distribution"
+    try:
+        content = png_picture(result_drawings(outcome, explanation)[name])
+    except MissingExtraError:
+        return ""
+    return f'<img alt="{escape(outcome.verdict)}" src="data:image/png;base64,{base64.b64encode(content).decode()}">'

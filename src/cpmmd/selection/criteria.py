@@ -1,0 +1,111 @@
+"""Criteria: how good a kernel is on the training half. Plain arithmetic, so floats, arrays and tensors all fit.
+
+| criterion | value |
+| --- | --- |
+| :class:`Plain` | MMD2 |
+| :class:`Ratio` | MMD2 / sqrt(V + 1e-8) (Liu et al. 2020, Sutherland et al. 2017) |
+| :class:`ComplexityPenalized` | MMD2 - C1 * G (eq. criterion of the paper) |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from cpmmd.core import validation
+
+RATIO_REGULARISATION = 1e-8  # lambda of Liu et al.'s code
+
+
+class Criterion(ABC):
+    """Maps (MMD2, variance, complexity) of a kernel to the value that selection maximises."""
+
+    citations: ClassVar[tuple[str, ...]] = ()
+    needs_variance: ClassVar[bool] = False
+    needs_complexity: ClassVar[bool] = False
+
+    @property
+    def constant(self) -> float | None:
+        """C1 of the penalty once it is known; None for criteria without one."""
+        return None
+
+    @abstractmethod
+    def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:
+        """Give the criterion; ``variance`` may be None where it is not needed."""
+
+
+@dataclass(frozen=True)
+class Plain(Criterion):
+    """The squared MMD itself, no penalty."""
+
+    citations = ("gretton2012kernel",)
+
+    def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:  # noqa: ARG002
+        """MMD2."""
+        return mmd2
+
+
+@dataclass(frozen=True)
+class Ratio(Criterion):
+    """The squared MMD over its estimated standard deviation."""
+
+    citations = ("sutherland2017generative", "liu2020learning")
+    needs_variance = True
+
+    def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:  # noqa: ARG002
+        """MMD2 / sqrt(V + 1e-8)."""
+        return mmd2 / (variance + RATIO_REGULARISATION) ** 0.5
+
+
+@dataclass(frozen=True)
+class ComplexityPenalized(Criterion):
+    """The squared MMD less the calibrated complexity of the feature map.
+
+    Parameters
+    ----------
+    c1
+        The constant of the penalty. None calibrates it on the training half; a number (for instance
+        ``result.calibration.c1`` of an earlier test of the same kind) is used as it is.
+    n_calibration
+        Number of null permutations of the training half.
+    calibration_alpha
+        1 - the quantile of the null ratios; None takes the level of the test.
+    calibration
+        ``"plain"`` maximises the MMD under the null, as the paper does; ``"self-consistent"`` maximises J_CP itself and repeats
+        until C1 settles (several times the cost).
+    """
+
+    c1: float | None = None
+    n_calibration: int = 10
+    calibration_alpha: float | None = None
+    calibration: str = "plain"
+
+    citations = ("ni2026kernel",)
+    needs_complexity = True
+
+    def __post_init__(self) -> None:
+        if self.c1 is not None:
+            validation.non_negative("c1", self.c1)
+        validation.whole("n_calibration", self.n_calibration, at_least=1)
+        if self.calibration_alpha is not None:
+            validation.open_unit("calibration_alpha", self.calibration_alpha)
+        validation.one_of("calibration", self.calibration, ("plain", "self-consistent"))
+
+    @property
+    def constant(self) -> float | None:
+        """C1, None until it is known."""
+        return self.c1
+
+    @property
+    def needs_calibration(self) -> bool:
+        """True until the constant is known."""
+        return self.c1 is None
+
+    def calibrated(self, c1: float) -> ComplexityPenalized:
+        """Give the same criterion with its constant set."""
+        return replace(self, c1=c1)
+
+    def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:  # noqa: ARG002
+        """MMD2 - C1 G."""
+        return mmd2 - self.c1 * complexity

@@ -1,0 +1,1 @@
+"""Kernels and methods in files that are checked before they are believed."""

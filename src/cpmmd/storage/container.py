@@ -1,0 +1,127 @@
+"""Files that are checked before they are believed: safetensors, a JSON description, and a checksum over every byte.
+
+Reading one executes nothing. The checksum finds damage, not forgery: whoever writes a file can also write its checksum, so
+readers treat what a file says as they would treat a stranger's word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import load, save
+
+from cpmmd.core.atomic import write_whole
+from cpmmd.errors import InputError, MissingExtraError
+from cpmmd.kernels.base import Tensors
+
+T = TypeVar("T")
+
+LENGTH = 8  # bytes before the header that say how long it is
+BLANK = b"0" * 64  # stands where the checksum goes while it is computed
+# Inside a JSON string quotes are escaped, so nothing that a description says can look like this.
+CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+
+
+def write_file(path: str | Path, tensors: Mapping[str, npt.NDArray[Any]], description: object, *, kind: str) -> None:
+    """Write arrays and a description (plain JSON types) to a file, all of it or nothing.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "file"
+    >>> write_file(file, {"a": np.arange(3.0)}, {"is": "a test"}, kind="note")
+    >>> read_file(file, lambda description, tensors: (description["is"], tensors["a"].sum()), kind="note")
+    ('a test', np.float64(3.0))
+    """
+    try:
+        text = json.dumps(description, allow_nan=False)
+    except ValueError as error:
+        raise InputError(f"Numbers in a {kind} file must be finite. Some are not; rescale the data and fit again.") from error
+    metadata = {"format": _format(kind), "description": text, "sha256": BLANK.decode()}
+    content = bytearray(save({name: np.ascontiguousarray(value) for name, value in tensors.items()}, metadata))
+    start = _checksum_place(content)
+    content[start : start + len(BLANK)] = _checksum(content, start)
+    write_whole(path, content)
+
+
+def read_file(path: str | Path, restore: Callable[[Any, Tensors], T], *, kind: str) -> T:
+    """Give what ``restore(description, tensors)`` makes of a file that :func:`write_file` wrote; any other is refused."""
+    path = Path(path)
+    content = _content(path)
+
+    def refuse(why: object, cause: BaseException | None = None) -> NoReturn:
+        raise InputError(f"{path} cannot be read as a cpmmd {kind} file: {why}. Save or fetch it again.") from cause
+
+    try:
+        start = _checksum_place(content)
+    except ValueError as error:
+        refuse(error)
+    if content[start : start + len(BLANK)] != _checksum(content, start):
+        refuse("it is damaged or was changed, its checksum does not match")
+    try:
+        metadata = _metadata(content)
+        if metadata["format"] != _format(kind):
+            refuse(f"its format is {metadata['format']!r}, not {_format(kind)!r}")
+        return restore(json.loads(metadata["description"], parse_constant=_no_constant), load(bytes(content)))
+    except (InputError, MissingExtraError):
+        raise
+    except Exception as error:  # whatever a forged description makes fail, the reader hears one sentence
+        refuse(f"{type(error).__name__}, {error}"[:200], error)
+
+
+def _format(kind: str) -> str:
+    return f"cpmmd-{kind}-1"
+
+
+def _content(path: Path) -> bytearray:
+    if not path.exists():
+        raise InputError(f"There is no file {path}. Check the path.")
+    if not path.is_file():
+        raise InputError(f"{path} is not a file. Give the path of one that was saved.")
+    try:
+        return bytearray(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}). Check its permissions.") from error
+
+
+def _header(content: bytearray) -> bytes:
+    size = int.from_bytes(content[:LENGTH], "little")
+    if len(content) < LENGTH or size > len(content) - LENGTH:
+        raise ValueError("it is cut short, or something else")
+    return bytes(content[LENGTH : LENGTH + size])
+
+
+def _checksum_place(content: bytearray) -> int:
+    """Give where the checksum stands; there must be exactly one."""
+    found = list(CHECKSUM.finditer(_header(content)))
+    if len(found) != 1:
+        raise ValueError("it has no checksum, so it is damaged or something else")
+    return LENGTH + found[0].start(1)
+
+
+def _checksum(content: bytearray, start: int) -> bytes:
+    """Give the SHA-256 of all bytes, with a blank in the place of the checksum itself."""
+    digest = hashlib.sha256(memoryview(content)[:start])
+    digest.update(BLANK)
+    digest.update(memoryview(content)[start + len(BLANK) :])
+    return digest.hexdigest().encode()
+
+
+def _metadata(content: bytearray) -> dict[str, str]:
+    metadata = json.loads(_header(content))["__metadata__"]
+    if not all(isinstance(metadata[name], str) for name in ("format", "description", "sha256")):
+        raise TypeError("its metadata is not text")
+    if metadata["sha256"].encode() != content[_checksum_place(content) :][: len(BLANK)]:
+        raise ValueError("its checksum is not where it belongs")
+    return dict(metadata)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,70 @@
+"""Kernels in files: safetensors weights with a JSON description; loading one executes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cpmmd import registry
+from cpmmd.errors import InputError, missing_extra
+from cpmmd.kernels.base import Kernel, Tensors
+from cpmmd.kernels.radial import RADIAL, RadialKernel
+from cpmmd.storage.container import read_file, write_file
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def save_kernel(kernel: Kernel, path: str | Path) -> None:
+    """Write a selected kernel to a file.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Such as ``result.kernel``.
+    path : str or Path
+        Where it goes.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from cpmmd import Bandwidth, load_kernel, save_kernel
+    >>> from cpmmd.kernels.scaled import ScaledKernel
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "kernel.safetensors"
+    >>> save_kernel(ScaledKernel(Bandwidth(), 2.0), file)
+    >>> load_kernel(file).bandwidth
+    2.0
+    """
+    write_file(path, kernel.tensors(), kernel.to_dict(), kind="kernel")
+
+
+def load_kernel(path: str | Path, *, module: nn.Module | None = None) -> Kernel:
+    """Read a kernel that :func:`save_kernel` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    module : torch.nn.Module, optional
+        The network of your own that the kernel was trained on, which no file holds.
+
+    Returns
+    -------
+    Kernel
+        Ready for ``DriftDetector.fit(kernel=...)`` or ``FullSampleTest(fixed=...)``.
+    """
+    return read_file(path, lambda described, tensors: restore_kernel(described, tensors, module=module), kind="kernel")
+
+
+def restore_kernel(described: Mapping[str, Any], tensors: Tensors, *, module: nn.Module | None = None) -> Kernel:
+    """Return the kernel that its ``to_dict`` and ``tensors`` described."""
+    name = described["family"]
+    if name == RADIAL:
+        return RadialKernel.restore(described)
+    if name not in registry.families():
+        raise InputError(f"A kernel of the family {name!r} is not known to this cpmmd. Update it.")
+    try:
+        return registry.families()[name].restore(described, tensors, module)
+    except ImportError as error:
+        raise missing_extra("Loading a trained kernel", "torch", "deep") from error

@@ -1,0 +1,154 @@
+"""Many tests at once (segments, days, columns): one call, adjusted p-values, any joblib back end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cpmmd import registry
+from cpmmd.api.options import TestOptions
+from cpmmd.api.two_sample import two_sample_test
+from cpmmd.core import validation
+from cpmmd.core.parallel import map_tasks
+from cpmmd.core.plain import plain_dict
+from cpmmd.core.progress import Progress
+from cpmmd.core.seeds import RNG, resolve_seed, short_seed
+from cpmmd.errors import CpmmdError
+from cpmmd.procedures.base import Procedure
+from cpmmd.results import TestResult
+from cpmmd.studies.multiplicity import benjamini_hochberg
+
+Pair = tuple[Any, Any]
+SETTINGS = ("method", "alpha", "n_permutations", "memory_limit", "scale", "missing")
+
+
+@dataclass(frozen=True, eq=False)
+class ManyResults:
+    """The answers of many tests, by name, in the order they were asked.
+
+    Attributes
+    ----------
+    results
+        The tests that gave an answer.
+    errors
+        What went wrong with each that did not; ``failures`` are the sentences.
+    adjusted
+        Benjamini-Hochberg p-values of ``results``: rejecting those <= alpha keeps the share of false alarms among the
+        rejections at alpha on average.
+    """
+
+    results: Mapping[str, TestResult]
+    errors: Mapping[str, Exception]
+    adjusted: Mapping[str, float]
+    alpha: float
+    seed: int | None
+
+    citations = ("benjamini1995controlling",)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """A sentence for each test that gave no answer."""
+        return {name: _sentence(error) for name, error in self.errors.items()}
+
+    @property
+    def rejected(self) -> tuple[str, ...]:
+        """Names of the tests that differ after adjustment."""
+        return tuple(name for name, p in self.adjusted.items() if p <= self.alpha)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        answers = {name: {**r.to_dict(), "adjusted": self.adjusted[name]} for name, r in self.results.items()}
+        return plain_dict(
+            {"alpha": self.alpha, "seed": self.seed, "rejected": self.rejected, "tests": answers, "failures": self.failures}
+        )
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.rejected)} of {len(self.results)} differ (adjusted p <= {self.alpha:g})."]
+        for name, result in self.results.items():
+            mark = "*" if self.adjusted[name] <= self.alpha else " "
+            m, n = result.sizes
+            lines.append(f" {mark} {name}: p = {result.pvalue:.4g}, adjusted {self.adjusted[name]:.4g}, {m} v {n} rows")
+        lines += [f" ! {name}: {sentence}" for name, sentence in self.failures.items()]
+        return "\n".join(lines)
+
+
+def run_many(
+    tests: Mapping[str, Pair | Callable[[], Pair]],
+    *,
+    method: str | Procedure = registry.DEFAULT_METHOD,
+    alpha: float = 0.05,
+    n_permutations: int | None = None,
+    rng: RNG = None,
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    scale: str | None = None,
+    missing: str = "error",
+    progress: Progress | None = None,
+) -> ManyResults:
+    """Run many two-sample tests and adjust their p-values.
+
+    Parameters
+    ----------
+    tests : mapping
+        A name for each test, with its two samples, or with a function that returns them (called where the test runs, so that
+        data can be read there; such results cannot be explained later, for the data stay where they were read).
+    method, alpha, n_permutations, memory_limit, scale, missing
+        As for :func:`cpmmd.two_sample_test`.
+    rng : int, Generator, RandomState or None
+        Where randomness comes from. A test's stream depends on the seed and its name alone: not on the other tests, their order
+        or the back end.
+    n_jobs : int, optional
+        Processes, -1 for all cores. None follows ``joblib.parallel_config`` (Dask, Ray, ...), else runs one test after the other.
+    progress : callable, optional
+        Called as ``progress("tests", done, total)``.
+
+    Returns
+    -------
+    ManyResults
+        A test that fails (too few rows, say) is reported there; the others are not lost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import run_many
+    >>> data = np.random.default_rng(0)
+    >>> days = {f"day {i}": (data.normal(size=(60, 2)), data.normal(i, 1, size=(50, 2))) for i in range(3)}
+    >>> run_many(days, rng=0).rejected
+    ('day 1', 'day 2')
+    """
+    options = TestOptions(method, alpha, n_permutations, None, memory_limit, scale, missing)
+    options.plan()
+    workers = validation.jobs(n_jobs)
+    if not isinstance(tests, Mapping) or not tests:
+        raise validation.wrong("tests", "must map names to pairs of samples, at least one", type(tests).__name__)
+    seed = resolve_seed(rng)
+    settings = {name: getattr(options, name) for name in SETTINGS}
+    items = [(str(name), pair, short_seed(seed, str(name)), settings) for name, pair in tests.items()]
+    answers: dict[str, TestResult | Exception] = {}
+    for name, answer in map_tasks(_one, items, n_jobs=workers):
+        answers[name] = answer
+        if progress is not None:
+            progress("tests", len(answers), len(items))
+    return _collect([name for name, *_ in items], answers, alpha, seed)
+
+
+def _one(item: tuple[str, Pair | Callable[[], Pair], int, dict[str, Any]]) -> tuple[str, TestResult | Exception]:
+    name, pair, seed, settings = item
+    try:
+        x, y = pair() if callable(pair) else pair
+        result = two_sample_test(x, y, rng=seed, **settings)
+        return name, replace(result, evidence=None) if callable(pair) else result
+    except Exception as error:  # one broken test must not lose the others
+        return name, error
+
+
+def _sentence(error: Exception) -> str:
+    return str(error) if isinstance(error, CpmmdError) else f"{type(error).__name__}: {error}"
+
+
+def _collect(names: list[str], answers: Mapping[str, TestResult | Exception], alpha: float, seed: int) -> ManyResults:
+    results = {name: answer for name in names if isinstance(answer := answers[name], TestResult)}
+    errors = {name: answer for name in names if isinstance(answer := answers[name], Exception)}
+    adjusted = benjamini_hochberg([r.pvalue for r in results.values()])
+    return ManyResults(results, errors, dict(zip(results, adjusted.tolist(), strict=True)), alpha, seed)

@@ -1,0 +1,1 @@
+"""How many rows would I need? Power over sample sizes from pilot data."""

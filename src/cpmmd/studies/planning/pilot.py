@@ -1,0 +1,194 @@
+"""How many rows would I need? Power over sample sizes from pilot data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cpmmd import registry
+from cpmmd.api.options import TestOptions
+from cpmmd.core import validation
+from cpmmd.core.parallel import map_tasks
+from cpmmd.core.progress import Progress, report, reporting_to
+from cpmmd.core.seeds import RNG, resolve_rng
+from cpmmd.data.numbers import Matrix
+from cpmmd.data.pool import Pool, read_pool
+from cpmmd.errors import InputError, Setting
+from cpmmd.procedures.base import Procedure, RunOptions
+from cpmmd.studies.planning.law import Draws, PowerLaw, fit_law
+from cpmmd.studies.planning.table import PowerRow, PowerTable
+
+FEWEST = 8  # rows of each sample in a draw: enough for a split in halves
+NEARLY_ALWAYS = 0.9  # share of rejections above which smaller draws are made as well
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """Everything a draw needs, wherever it runs."""
+
+    pool: Pool
+    procedure: Procedure
+    options: RunOptions
+
+    def draw(self, task: tuple[int, np.random.Generator]) -> tuple[int, bool]:
+        """Test ``size`` rows of each sample, drawn without replacement; give the size and the decision."""
+        size, rng = task
+        row_stream, test_stream = rng.spawn(2)
+        m, n = self.pool.m, self.pool.n
+        rows = np.concatenate([row_stream.permutation(m)[:size], m + row_stream.permutation(n)[:size]])
+        some = replace(
+            self.pool,
+            numbers=Matrix(self.pool.numbers[rows]),
+            categories={name: values[rows] for name, values in self.pool.categories.items()},
+            m=size,
+            n=size,
+            kept=None,
+        )
+        with reporting_to(None):  # what counts is how many draws are done
+            return size, self.procedure.run(some, self.options, test_stream).reject
+
+
+def power_from_pilot(
+    x: Any,
+    y: Any,
+    sizes: Iterable[int],
+    *,
+    target: float = 0.8,
+    repetitions: int = 100,
+    method: str | Procedure = registry.DEFAULT_METHOD,
+    alpha: float = 0.05,
+    n_permutations: int | None = None,
+    rng: RNG = None,
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    scale: str | None = None,
+    missing: str = "error",
+    progress: Progress | None = None,
+) -> PowerTable:
+    """Estimate from pilot samples how often a test would find their difference at other sample sizes.
+
+    Parameters
+    ----------
+    x, y : array or data frame
+        The pilot samples, as for :func:`two_sample_test`.
+    sizes : iterable of int
+        Rows of each sample to look at; those beyond the pilot are extrapolated.
+    target : float
+        The power to find the number of rows for.
+    repetitions : int
+        Draws of each size.
+    method, alpha, n_permutations, rng, memory_limit, scale, missing, progress
+        As for :func:`two_sample_test`. The same seed gives the same answer, whatever the number of jobs.
+    n_jobs : int, optional
+        Number of processes, -1 for all cores; None follows ``joblib.parallel_config``.
+
+    Returns
+    -------
+    PowerTable
+        With ``rows``, ``needed`` and ``sentence``; print it for a summary.
+
+    Notes
+    -----
+    Rows are drawn without replacement: with replacement, equal rows on one side alone would look like a difference. The
+    draws also go down to an eighth of the pilot, since power there is what the law (:mod:`cpmmd.studies.planning.law`) is
+    fitted to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import power_from_pilot
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 2)), data.normal(1, 1, size=(60, 2))
+    >>> table = power_from_pilot(x, y, [10, 20, 200], method="median", repetitions=20, n_permutations=99, rng=0)
+    >>> [row.extrapolated for row in table.rows]
+    [False, False, True]
+    >>> table.needed.estimate < 60
+    True
+    """
+    target, wanted = validation.open_unit("target", target), _sizes(sizes)
+    validation.whole("repetitions", repetitions, at_least=2)
+    test = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing).plan()
+    seed, generator = resolve_rng(rng)
+    pool = read_pool(x, y, missing=test.missing)
+    pilot = min(pool.m, pool.n)
+    if pilot < FEWEST:
+        raise InputError(f"Each pilot sample must have at least {FEWEST} rows. Got {pool.m} and {pool.n}.")
+    plan = _Plan(pool, test.procedure, test.options)
+    with reporting_to(progress):
+        draws = _all_draws(plan, wanted, pilot, repetitions, generator, test.n_jobs)
+    law = fit_law(list(draws.values()), pilot=pilot, alpha=test.options.alpha)
+    return PowerTable(
+        rows=tuple(_row(size, law, draws.get(size), pilot) for size in wanted),
+        needed=law.rows_for(target),
+        target=target,
+        method=test.options.method,
+        alpha=test.options.alpha,
+        pilot=(pool.m, pool.n),
+        n_permutations=test.options.n_permutations,
+        seed=seed,
+        notes=pool.notes,
+    )
+
+
+def _sizes(sizes: Iterable[int]) -> list[int]:
+    if not isinstance(sizes, Iterable):
+        raise validation.wrong("sizes", "must be a list of sample sizes such as [50, 100, 200]", sizes)
+    wanted = sorted({validation.whole("sizes", size, at_least=FEWEST) for size in sizes})
+    if not wanted:
+        raise InputError(
+            "At least one sample size is needed. Got none; try {setting}.",
+            parameter="sizes",
+            setting=Setting("sizes", "50,100,200"),
+        )
+    return wanted
+
+
+def _all_draws(
+    plan: _Plan, wanted: Sequence[int], pilot: int, repetitions: int, rng: np.random.Generator, n_jobs: int | None
+) -> dict[int, Draws]:
+    """Draw at the sizes asked for and down a ladder, further down while nearly every draw rejects."""
+    ladder = {max(pilot // step, FEWEST) for step in (2, 4, 8)}
+    draws: dict[int, Draws] = {}
+    todo = sorted({size for size in wanted if size <= pilot} | ladder)
+    while todo:
+        draws |= _draw(plan, todo, pilot, repetitions, rng, n_jobs)
+        lowest = draws[min(draws)]
+        again = lowest.rejections > NEARLY_ALWAYS * lowest.repetitions and lowest.size > FEWEST
+        todo = [max(lowest.size // 2, FEWEST)] if again else []
+    return draws
+
+
+def _draw(
+    plan: _Plan, sizes: Sequence[int], pilot: int, repetitions: int, rng: np.random.Generator, n_jobs: int | None
+) -> dict[int, Draws]:
+    streams = rng.spawn(len(sizes))
+    # All rows of the pilot can be drawn in one way only.
+    counts = {size: 1 if size == pilot else repetitions for size in sizes}
+    tasks = [(size, stream) for size, own in zip(sizes, streams, strict=True) for stream in own.spawn(counts[size])]
+    rejections = dict.fromkeys(sizes, 0)
+    for done, (size, reject) in enumerate(map_tasks(partial(_run, plan), tasks, n_jobs=n_jobs), start=1):
+        rejections[size] += reject
+        report("draws", done, len(tasks))
+    return {size: Draws(size, rejections[size], counts[size]) for size in sizes}
+
+
+def _run(plan: _Plan, task: tuple[int, np.random.Generator]) -> tuple[int, bool]:
+    return plan.draw(task)
+
+
+def _row(size: int, law: PowerLaw, draws: Draws | None, pilot: int) -> PowerRow:
+    power = law.power(size)
+    observed = None if draws is None else draws.rejections / draws.repetitions
+    return PowerRow(
+        size,
+        power.estimate,
+        power.low,
+        power.high,
+        observed,
+        0 if draws is None else draws.repetitions,
+        extrapolated=size > pilot,
+    )

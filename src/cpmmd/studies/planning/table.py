@@ -1,0 +1,106 @@
+"""What a pilot says about sample sizes: a table that prints for a person and turns into JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from cpmmd.core.plain import plain_dict
+from cpmmd.studies.planning.law import Range
+
+FAR = 20  # times the pilot: a bound beyond that is what a pilot without any difference gives
+
+
+@dataclass(frozen=True)
+class PowerRow:
+    """Power at one sample size.
+
+    Attributes
+    ----------
+    size
+        Rows of each sample.
+    power, low, high
+        Estimate by the law fitted to all draws, and the interval that holds it with probability 0.9 given this pilot.
+    observed, repetitions
+        Share of rejections among draws of that size without replacement, and how many were made; None and 0 beyond the pilot.
+    extrapolated
+        Whether the size is beyond the pilot.
+    """
+
+    size: int
+    power: float
+    low: float
+    high: float
+    observed: float | None
+    repetitions: int
+    extrapolated: bool
+
+
+@dataclass(frozen=True)
+class PowerTable:
+    """Power over sample sizes, and how many rows a wanted power takes.
+
+    Attributes
+    ----------
+    rows
+        One for each size asked for.
+    needed
+        Rows of each sample for ``target`` power, with bounds; infinite where no number is in sight.
+    pilot
+        Rows of the two pilot samples.
+    """
+
+    rows: tuple[PowerRow, ...]
+    needed: Range
+    target: float
+    method: str
+    alpha: float
+    pilot: tuple[int, int]
+    n_permutations: int
+    seed: int | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The answer to: how many rows would I need?"""
+        low, about, most = (_rounded(n) for n in (self.needed.low, self.needed.estimate, self.needed.high))
+        known = FAR * min(self.pilot)
+        if self.needed.estimate > known:
+            return f"This pilot shows no difference to plan for: more than {low} rows of each for power {self.target:.2f}."
+        if self.needed.high > known:
+            return (
+                f"This pilot shows no clear difference: perhaps {about} rows of each for power {self.target:.2f}, at least "
+                f"{low}, and it does not rule out any number."
+            )
+        beyond = ", beyond the pilot" if self.needed.estimate > min(self.pilot) else ""
+        return f"About {about} rows of each for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return plain_dict(
+            {
+                **{name: value for name, value in vars(self).items() if name not in ("rows", "needed")},
+                "sentence": self.sentence,
+                "needed": vars(self.needed),
+                "rows": [vars(row) for row in self.rows],
+            }
+        )
+
+    def __str__(self) -> str:
+        lines = [self.sentence, "  rows of each   power   90% interval   observed"]
+        for row in self.rows:
+            observed = "(extrapolated)" if row.observed is None else f"{row.observed:.2f} of {row.repetitions}"
+            lines.append(f"  {row.size:>12}   {row.power:>5.2f}   {row.low:.2f} to {row.high:.2f}   {observed}")
+        lines += [f"  note  {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def _rounded(count: float) -> str:
+    """Give a number of rows to two digits: more would pretend to know."""
+    if not math.isfinite(count):
+        return "any number of"
+    if count < 10:
+        return str(max(math.ceil(count), 2))
+    scale = 10 ** (math.floor(math.log10(count)) - 1)
+    return str(math.ceil(count / scale - 1e-9) * scale)
