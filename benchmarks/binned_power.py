@@ -31,7 +31,7 @@ def power_task(cell: dict, data_rng: np.random.Generator, test_rng: np.random.Ge
     x, y = PANELS[cell["panel"]](data_rng)
     limit = MATRIX[cell["engine"]]
     result = two_sample_test(x, y, method=MedianTest(), n_permutations=299, rng=test_rng, memory_limit=limit)
-    assert result.details["engine"]["name"] == cell["engine"]
+    assert result.engine.name == cell["engine"]
     return {"reject": int(result.reject)}
 
 
@@ -45,7 +45,7 @@ def choice_task(cell: dict, data_rng: np.random.Generator, test_rng: np.random.G
     for rows in (2048, 6000):
         test = SplitTest(family, criterion, max_train_rows=rows)
         result = two_sample_test(x, y, method=test, n_permutations=99, rng=seed)
-        chosen.append(result.kernel.sigma)
+        chosen.append(result.kernel.bandwidth)
         power.append(result.statistic)
     return {"ratio": chosen[0] / chosen[1], "statistic_ratio": power[0] / power[1]}
 

@@ -109,7 +109,7 @@ def _collapse_run(width: int, seed: int, init: str) -> dict[str, float | bool | 
     penalised = selector.select(train, ComplexityPenalized(c1=c1), np.random.default_rng(seed))
     plain = selector.select(train, Plain(), np.random.default_rng(seed))
     assert ratio.collapse is not None
-    pi_cp, pi_plain = penalised.path["spectral_product"], plain.path["spectral_product"]
+    pi_cp, pi_plain = penalised.path.spectral_product, plain.path.spectral_product
     return {
         "init": init,
         "width": width,
@@ -118,7 +118,7 @@ def _collapse_run(width: int, seed: int, init: str) -> dict[str, float | bool | 
         "ratio": ratio.collapse.ratio,
         "mmd2": float(ratio.collapse.mmd2),
         "tau": ratio.collapse.tau,
-        "j_cp": float(ratio.path["mmd2"][-1] - c1 * ratio.path["complexity"][-1]),
+        "j_cp": float(ratio.path.mmd2[-1] - c1 * ratio.path.complexity[-1]),
         "pi_cp_100": float(pi_cp[min(100, len(pi_cp) - 1)]),
         "pi_cp_200": float(pi_cp[-1]),
         "pi_plain_100": float(pi_plain[min(100, len(pi_plain) - 1)]),

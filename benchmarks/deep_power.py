@@ -20,7 +20,7 @@ def mean_shift(rng: np.random.Generator, d: int, n: int, shift: float = 0.5) -> 
 
 
 def make(init: str, criterion: type, width: int = 200) -> SplitTest:
-    """Give the paper's deep test with one initialisation and criterion."""
+    """Return the paper's deep test with one initialisation and criterion."""
     return SplitTest(Deep(init=init, width=width), criterion())
 
 

@@ -23,7 +23,7 @@ def authors_products(size: int, columns: int, products: int) -> None:
 
 
 def peak_memory(method: str, n: int) -> float:
-    """Give the peak memory in MB of one test in a process of its own, above the interpreter with its imports."""
+    """Return the peak memory in MB of one test in a process of its own, above the interpreter with its imports."""
     code = (
         "import resource, numpy as np\nfrom cpmmd import two_sample_test\nrng = np.random.default_rng(0)\n"
         "two_sample_test(rng.normal(size=(9, 2)), rng.normal(size=(9, 2)), method='median')\n"

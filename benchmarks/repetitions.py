@@ -61,7 +61,7 @@ def _read(path: Path) -> defaultdict[tuple[str, str], list[dict[str, Any]]]:
 def table(
     done: dict[tuple[str, str], list[dict[str, Any]]], panels: Iterable[str], methods: Iterable[str], alpha: float = 0.05
 ) -> str:
-    """Give the powers as a Markdown table."""
+    """Return the powers as a Markdown table."""
     names = list(methods)
     lines = ["| panel | " + " | ".join(names) + " | repetitions |", "| --- |" + " --- |" * (len(names) + 1)]
     for panel in panels:

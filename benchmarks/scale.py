@@ -101,7 +101,7 @@ print((high_water() - before) / 1024)
 
 
 def peak(what: str, rows: int) -> float:
-    """Give the peak memory of a process of its own, in MB above the interpreter with its imports: data included."""
+    """Return the peak memory of a process of its own, in MB above the interpreter with its imports: data included."""
     answer = subprocess.run([sys.executable, "-c", PEAK, what, str(rows)], capture_output=True, text=True, check=True)
     return float(answer.stdout)
 
@@ -201,7 +201,7 @@ def hyppo_test(x: np.ndarray, y: np.ndarray) -> object:
 def goodpoints_test(x: np.ndarray, y: np.ndarray) -> object:
     from goodpoints.ctt import ctt
 
-    return ctt(x, y, g=4, B=200, lam=np.sqrt(2) * KERNEL.sigma, null_seed=0)
+    return ctt(x, y, g=4, B=200, lam=np.sqrt(2) * KERNEL.bandwidth, null_seed=0)
 
 
 PARTS: dict[str, Callable[[], list[str]]] = {"engine": engine, "full": full, "memory": memory, "peers": peers, "curve": curve}

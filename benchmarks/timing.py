@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 
 def best_times(contenders: Mapping[str, Callable[[], object]], rounds: int = 5) -> dict[str, float]:
-    """Give the shortest time of each contender over interleaved rounds (shared machines only ever add time)."""
+    """Return the shortest time of each contender over interleaved rounds (shared machines only ever add time)."""
     for run in contenders.values():
         run()
     best = dict.fromkeys(contenders, float("inf"))

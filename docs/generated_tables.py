@@ -44,7 +44,7 @@ def power() -> str:
 
 
 def table(path: Path) -> str:
-    """Give a CSV file as a Markdown table."""
+    """Return a CSV file as a Markdown table."""
     with path.open(newline="") as file:
         head, *rows = list(csv.reader(file))
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]

@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Give the command line."""
+    """Return the command line."""
     top = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="ids, the paper's artefacts, cells and repetitions")

@@ -59,7 +59,7 @@ class Experiment:
     note: str = ""
 
     def study(self, repetitions: int | None = None) -> Study:
-        """Give the study, with the paper's repetitions unless told."""
+        """Return the study, with the paper's repetitions unless told."""
         count = self.repetitions if repetitions is None else repetitions
         return Study(self.id, self.task, self.cells, count, data_keys=self.data_keys, settings=self.settings)
 
@@ -88,13 +88,13 @@ class Experiment:
             save(self.draw(table, rows), results / self.id / "figure.svg")
 
     def read(self, results: Path) -> StudyTable | None:
-        """Give what is finished, or None."""
+        """Return what is finished, or None."""
         path = self.journal(results)
         return self.study(MANY).read(path) if path.exists() else None
 
 
 def printed(name: str, quantity: str, axis: str, **cell: str) -> dict[float, float]:
-    """Give the numbers that the paper prints for a quantity, by one parameter of the cells that agree with ``cell``."""
+    """Return the numbers that the paper prints for a quantity, by one parameter of the cells that agree with ``cell``."""
     found = {}
     for claim in read_csv(PAPER / f"{name}.csv"):
         here = cell_of(claim)
@@ -104,7 +104,7 @@ def printed(name: str, quantity: str, axis: str, **cell: str) -> dict[float, flo
 
 
 def cell_of(claim: dict[str, Any]) -> dict[str, str]:
-    """Give the cell that a number of the paper belongs to."""
+    """Return the cell that a number of the paper belongs to."""
     return dict(part.split("=", 1) for part in claim["cell"].split(";"))
 
 
@@ -125,7 +125,7 @@ def write_csv(path: Path, rows: Rows) -> None:
 
 
 def as_text(rows: Rows) -> Rows:
-    """Give rows as they stand in a CSV file: every column in every row, numbers with six digits, a list as JSON."""
+    """Return rows as they stand in a CSV file: every column in every row, numbers with six digits, a list as JSON."""
     return [{name: _text(row.get(name, "")) for name in _columns(rows)} for row in rows]
 
 
@@ -140,7 +140,7 @@ def _text(value: Any) -> str:
 
 
 def read_csv(path: Path) -> Rows:
-    """Give the rows of a CSV file as text."""
+    """Return the rows of a CSV file as text."""
     if not path.exists():
         return []
     with path.open(newline="") as file:

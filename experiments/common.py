@@ -71,17 +71,17 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def network(width: int = 200, *, far: bool = False, **options: Any) -> Deep:
-    """Give the paper's network d -> width -> width -> 10; ``far`` is the start at 3/fan_in."""
+    """Return the paper's network d -> width -> width -> 10; ``far`` is the start at 3/fan_in."""
     return Deep(width=width, init=INIT, gain=FAR_GAIN if far else 1.0, **options)
 
 
 def criterion(name: str) -> Criterion:
-    """Give a criterion by name: ``cp`` calibrates, ``cp-reused`` and ``cp-anchor`` have a C1 from elsewhere."""
+    """Return a criterion by name: ``cp`` calibrates, ``cp-reused`` and ``cp-anchor`` have a C1 from elsewhere."""
     return CRITERIA[name]()
 
 
 def real_data_methods(scale: str | None = None) -> dict[str, Any]:
-    """Give what is compared on real data: three criteria on the network, the rivals, and ours."""
+    """Return what is compared on real data: three criteria on the network, the rivals, and ours."""
     trained = {"cp-deep": "cp", "liu": "liu", "plain": "plain"}
     return {
         **{method: SplitTest(network(), criterion(name), scale=scale) for method, name in trained.items()},
@@ -93,7 +93,7 @@ def real_data_methods(scale: str | None = None) -> dict[str, Any]:
 
 
 def permutations_of(method: str) -> int | None:
-    """Give the paper's number of permutations; MMDAgg and MMD-FUSE keep their authors' 2000 simulations."""
+    """Return the paper's number of permutations; MMDAgg and MMD-FUSE keep their authors' 2000 simulations."""
     return None if method.startswith(("mmdagg", "mmdfuse")) else PERMUTATIONS
 
 
@@ -105,7 +105,7 @@ def test(pair: Pair, method: Any, rng: Any, **options: Any) -> TestResult:
 
 
 def decision(result: TestResult) -> dict[str, Any]:
-    """Give what a repetition of a power study records."""
+    """Return what a repetition of a power study records."""
     return {"reject": int(result.reject), "pvalue": round(result.pvalue, 6)}
 
 
@@ -115,7 +115,7 @@ def mean_shift(rng: np.random.Generator, d: int, n: int, shift: float = 0.5) -> 
 
 
 def grid(**axes: Any) -> list[dict[str, Any]]:
-    """Give the cells of a full grid, the last axis fastest."""
+    """Return the cells of a full grid, the last axis fastest."""
     cells: list[dict[str, Any]] = [{}]
     for name, values in axes.items():
         cells = [{**cell, name: value} for cell in cells for value in values]

@@ -28,7 +28,7 @@ class Comparison:
 
 
 def compare_rows(name: str, rows: Rows) -> list[Comparison]:
-    """Give the comparison of one experiment from the rows of its summary, as text."""
+    """Return the comparison of one experiment from the rows of its summary, as text."""
     return [_compare_one(claim, rows) for claim in read_csv(PAPER / f"{name}.csv")]
 
 

@@ -44,7 +44,7 @@ def save(figure: Any, path: Path) -> None:
 
 
 def axes(count: int = 1, width: float = 5.2, height: float = 3.6) -> tuple[Any, Any]:
-    """Give a figure and its axes side by side."""
+    """Return a figure and its axes side by side."""
     return plt.subplots(1, count, figsize=(width * count, height), layout="constrained")
 
 
@@ -56,7 +56,7 @@ def log_axis(axis: Any, ticks: Sequence[float]) -> None:
 
 
 def label(name: str) -> str:
-    """Give a method's name in a legend."""
+    """Return a method's name in a legend."""
     return METHOD_NAMES.get(name, name)
 
 
@@ -94,7 +94,7 @@ def bar_panels(
 
 
 def by_method(rows: Sequence[Mapping[str, Any]], methods: Iterable[str]) -> dict[str, list[tuple[float, float]]]:
-    """Give each method's (power, error) in the order of the rows; what was not run is no number."""
+    """Return each method's (power, error) in the order of the rows; what was not run is no number."""
     missing = float("nan")
     return {m: [(r.get("reject", missing), r.get("reject_error", missing)) for r in rows if r["method"] == m] for m in methods}
 

@@ -73,7 +73,7 @@ def compare(name: str | None, *, results: Path, write_docs: bool) -> int:
 
 
 def page(results: Path) -> str:
-    """Give the page: the template with its generated parts."""
+    """Return the page: the template with its generated parts."""
     every = [look(name, results) for name in MODULES]
     parts = {
         "status": _status(every),
@@ -134,7 +134,7 @@ def _section(found: Found, results: Path) -> str:
 
 
 def _powers(rows: Rows) -> str:
-    """Give the rejection rates, a column a method, and C1-hat where there is one."""
+    """Return the rejection rates, a column a method, and C1-hat where there is one."""
     columns = [*dict.fromkeys(row["method"] for row in rows), *(["C1-hat"] if "c1" in rows[0] else [])]
     keys = [name for name in rows[0] if name not in MEASURED and not name.endswith("_error") and any(row[name] for row in rows)]
     cells: dict[tuple[str, ...], dict[str, str]] = {}

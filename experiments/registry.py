@@ -29,7 +29,7 @@ MODULES = {
 
 
 def find(name: str) -> Experiment:
-    """Give one experiment."""
+    """Return one experiment."""
     if name not in MODULES:
         raise unknown_name("experiment", name, MODULES)
     found: Experiment = import_module(f"experiments.artefacts.{MODULES[name]}").EXPERIMENT

@@ -79,15 +79,15 @@ def test_the_seed_in_the_result_repeats_it():
 
 def test_the_split_covers_all_rows_once_and_shuffles():
     details = two_sample_test(X, Y, method="cp-linear", rng=0).details
-    both = np.concatenate([details["train_rows"], details["test_rows"]])
+    both = np.concatenate([evidence.trained, evidence.tested])
     np.testing.assert_array_equal(np.sort(both), np.arange(70))
-    assert not np.array_equal(details["train_rows"][:15], np.arange(15))
+    assert not np.array_equal(evidence.trained[:15], np.arange(15))
 
 
 def test_the_test_half_never_reaches_the_kernel():
     # Replace the test half by other numbers: kernel, penalty and range must not move.
     first = two_sample_test(X, Y, method="cp-polynomial", scale="standard", rng=3)
-    rows = first.details["test_rows"]
+    rows = first.evidence.tested
     x, y = X.copy(), Y.copy()
     x[rows[rows < 30]] = 1e6
     y[rows[rows >= 30] - 30] = -1e6
@@ -147,4 +147,4 @@ def test_median_split_variant_tests_the_other_half():
     result = two_sample_test(X, Y, method=MedianTest(split=True), rng=0)
     assert result.tested_sizes == (15, 20)
     other = two_sample_test(X, Y, method=MedianTest(split=True), rng=1)
-    assert result.kernel.sigma != other.kernel.sigma
+    assert result.kernel.bandwidth != other.kernel.bandwidth

@@ -146,8 +146,8 @@ def test_gain_multiplies_the_starting_weights_of_every_layer():
 
 def test_the_best_iterate_of_all_steps_is_kept():
     selection = AscentSelector(SMALL, Ascent(steps=60)).select(half(), ComplexityPenalized(c1=0.5), np.random.default_rng(0))
-    assert selection.criterion == selection.path["criterion"].max()
-    assert len(selection.path["criterion"]) == 61
+    assert selection.criterion == selection.path.criterion.max()
+    assert len(selection.path.criterion) == 61
     assert set(selection.path) == {"step", "criterion", "mmd2", "variance", "complexity", "spectral_product"}
 
 
@@ -156,7 +156,7 @@ def test_the_trained_kernel_is_the_tested_one_and_never_saw_the_test_half(kernel
     test = SplitTest(kernel, ComplexityPenalized(n_calibration=2), ascent=QUICK)
     result = two_sample_test(X, Y, method=test, rng=3)
     pool = np.vstack([X, Y])
-    rows = result.details["test_rows"]
+    rows = result.evidence.tested
     m = int((rows < 40).sum())
     K = result.kernel.gram(pool[rows])
     assert mmd.unbiased_mmd2(K[:m, :m], K[m:, m:], K[:m, m:]) == pytest.approx(result.statistic, rel=1e-9)

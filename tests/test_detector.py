@@ -82,7 +82,7 @@ def test_with_an_example_the_frozen_kernel_compares_the_rows_that_did_not_train_
     assert sorted([*detector.train_rows_, *detector.test_rows_]) == list(range(len(REFERENCE)))
     results = [detector.test(batch).result for batch in (SAME, OTHER)]
     assert all(result.kernel is detector.kernel_ for result in results)
-    rows = results[1].details["test_rows"]
+    rows = results[1].evidence.tested
     held_out, batch = rows[rows < len(REFERENCE)], rows[rows >= len(REFERENCE)] - len(REFERENCE)
     assert held_out.tolist() == detector.test_rows_.tolist()
     matrix = (np.vstack([REFERENCE, OTHER]) - detector.preparation_.origin) / detector.preparation_.scale
@@ -125,8 +125,8 @@ def test_large_pools_are_tested_in_bins_that_cover_them(monkeypatch):
     kernel = ScaledKernel(Bandwidth(), 2.0)
     detector = DriftDetector(n_permutations=99, rng=0).fit(REFERENCE, kernel=kernel)
     answer = detector.test(OTHER)
-    tested, (m, n) = answer.result.details["test_rows"], answer.result.tested_sizes
-    assert (answer.result.details["engine"]["bin_rows"], m, n) == (5, 120, 50)
+    tested, (m, n) = answer.result.evidence.tested, answer.result.tested_sizes
+    assert (answer.result.engine.bin_rows, m, n) == (5, 120, 50)
     assert len(set(tested.tolist())) == m + n
     exact = brute_force_mmd2(lambda a, b: np.exp(-np.sum((a - b) ** 2) / 8), REFERENCE, OTHER)  # 2 sigma^2 = 8
     assert answer.statistic == pytest.approx(exact, rel=1e-9)

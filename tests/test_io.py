@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cpmmd.data.files.limit import memory_limit
 from cpmmd.data.files.reading import ReadOptions, read_file
-from cpmmd.data.files.sample import by_groups, selected
+from cpmmd.data.files.sample import by_groups, select_columns
 from cpmmd.errors import CpmmdError, InputError
 
 FRAME = pl.DataFrame({"size": [1.5, 2.5, -3.0], "count": [1, 2, 3], "colour": ["red", "blue", "red"], "on": [True, False, True]})
@@ -25,7 +25,7 @@ def written(folder, name, content):
 
 
 def read(folder, name, content, **options):
-    return selected(read_file(written(folder, name, content), ReadOptions(**options)))
+    return select_columns(read_file(written(folder, name, content), ReadOptions(**options)))
 
 
 def as_bytes(write, **options):
@@ -234,12 +234,12 @@ def test_columns_can_be_taken_as_text_or_left_out(tmp_path):
     content = "a,b\n1,2\nabc,3\n"
     assert read(tmp_path, "a.csv", content, text=("a",)).data["a"].to_list() == ["1", "abc"]
     sample = read_file(written(tmp_path, "b.csv", content))
-    assert selected(sample, drop=["a"]).columns == ("b",)
-    assert selected(sample, columns=["b"]).columns == ("b",)
+    assert select_columns(sample, drop=["a"]).columns == ("b",)
+    assert select_columns(sample, columns=["b"]).columns == ("b",)
     with pytest.raises(CpmmdError, match="Unknown column"):
-        selected(sample, columns=["c"])
+        select_columns(sample, columns=["c"])
     with pytest.raises(InputError, match="At least one column"):
-        selected(sample, drop=["a", "b"])
+        select_columns(sample, drop=["a", "b"])
 
 
 def test_identifiers_are_pointed_out(tmp_path):
@@ -254,7 +254,7 @@ def test_groups(tmp_path):
     assert groups.group("10").data.rows() == [(1,), (3,)]
     assert groups.rest("10").data.rows() == [(2,)]
     assert "1 rows without" in groups.sample.notes[0]
-    array = by_groups(selected(read_file(_saved(tmp_path, np.array([[0.0, 5], [1, 6], [0, 7]])))), "0")
+    array = by_groups(select_columns(read_file(_saved(tmp_path, np.array([[0.0, 5], [1, 6], [0, 7]])))), "0")
     np.testing.assert_array_equal(array.group("0.0").data, [[5.0], [7.0]])
     with pytest.raises(InputError, match="2 to 100 different values"):
         by_groups(read(tmp_path, "b.csv", "g,v\n1,1\n1,2\n"), "g")

@@ -170,10 +170,10 @@ def test_the_statistic_is_past_the_limit_exactly_when_the_test_rejects(seed):
 def test_the_penalty_is_the_calibrated_complexity():
     ax = plotting.criterion_path(split()[0], ax=Figure().subplots())
     lines = {line.get_label(): line for line in ax.lines}
-    order = np.argsort(split()[0].selection.path["sigma"])
-    expected = split()[0].calibration.c1 * split()[0].selection.path["complexity"][order]
+    order = np.argsort(split()[0].selection.path.bandwidths)
+    expected = split()[0].calibration.c1 * split()[0].selection.path.complexity[order]
     np.testing.assert_allclose(lines["complexity penalty"].get_ydata(), expected, rtol=1e-6)
-    assert lines["chosen"].get_xdata()[0] == pytest.approx(split()[0].kernel.sigma)
+    assert lines["chosen"].get_xdata()[0] == pytest.approx(split()[0].kernel.bandwidth)
     ratio = plotting.criterion_path(answer(X, Y, SplitTest(Bandwidth(), Ratio()))[0], ax=Figure().subplots())
     assert "complexity penalty" not in {line.get_label() for line in ratio.lines}
 
@@ -181,7 +181,7 @@ def test_the_penalty_is_the_calibrated_complexity():
 def test_the_chosen_class_is_marked_where_its_score_is_best():
     ax = plotting.criterion_path(full()[0], ax=Figure().subplots())
     star = next(line for line in ax.lines if line.get_label() == "chosen")
-    assert star.get_xdata()[0] == pytest.approx(full()[0].kernel.sigma)
+    assert star.get_xdata()[0] == pytest.approx(full()[0].kernel.bandwidth)
 
 
 def test_pictures_of_what_did_not_happen_are_refused():

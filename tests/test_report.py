@@ -17,7 +17,7 @@ import pytest
 
 import cpmmd
 from cpmmd import Ascent, SplitTest, two_sample_test
-from cpmmd.core.text import shown
+from cpmmd.core.text import harmless
 from cpmmd.errors import InputError, MissingExtraError
 from cpmmd.report import content, files, render
 from cpmmd.report.figures import result_drawings
@@ -269,11 +269,11 @@ def test_newlines_stay_visible_and_directions_are_isolated(hostile_page):
     ],
 )
 def test_shown_text_is_one_harmless_line(name, expected):
-    assert shown(name) == expected
+    assert harmless(name) == expected
 
 
 def test_long_names_keep_both_ends():
-    text = shown("a" * 10_000 + "b")
+    text = harmless("a" * 10_000 + "b")
     assert len(text) == 80
     assert text.startswith("aaa")
     assert text.endswith("ab")

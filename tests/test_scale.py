@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cpmmd import Bandwidth, CpmmdError, FullSampleTest, Manhattan, MedianTest, Polynomial, Radius, SplitTest, two_sample_test
+from cpmmd import Bandwidth, CpmmdError, FullSampleTest, LaplacianL1, MedianTest, Polynomial, Radius, SplitTest, two_sample_test
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.kernels.tilers import GramTiler, tiler_for
 from cpmmd.permutation import engine, mmd
@@ -58,7 +58,7 @@ def small_network(rows):
 KERNELS = {
     "gaussian": lambda _: ScaledKernel(Bandwidth(), 2.0),
     "laplacian": lambda _: ScaledKernel(Bandwidth("laplacian"), 2.0),
-    "manhattan": lambda _: ScaledKernel(Manhattan(), 4.0),
+    "manhattan": lambda _: ScaledKernel(LaplacianL1(), 4.0),
     "radius": lambda _: ScaledKernel(Radius(), 1.0),
     "polynomial": lambda _: ScaledKernel(Polynomial(degree=3), 20.0),
     "deep": small_network,
@@ -127,7 +127,7 @@ def test_threads_and_memory_do_not_change_the_answer(large, method):
     ]
     assert answers[0].pvalue == answers[1].pvalue
     assert answers[0].statistic == pytest.approx(answers[1].statistic, rel=1e-6)
-    assert answers[0].details["engine"]["name"] == "binned"
+    assert answers[0].engine.name == "binned"
 
 
 @pytest.mark.parametrize("kind", ["memmap", "arrow", "feather"])
@@ -205,5 +205,5 @@ def test_progress_counts_tiles(large):
 
 def test_a_large_training_half_is_cut_and_the_rest_is_tested(large):
     result = two_sample_test(*large, method=SplitTest(max_train_rows=400), rng=0, n_permutations=99)
-    assert len(result.details["train_rows"]) <= 400
+    assert len(result.evidence.trained) <= 400
     assert sum(result.tested_sizes) > 5900

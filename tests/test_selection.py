@@ -37,10 +37,12 @@ CRITERIA = [Plain(), Ratio(), ComplexityPenalized(c1=0.01)]
 def test_search_reaches_the_maximum_of_a_dense_grid(family, criterion, n):
     train = training_half(n=n)
     selection = ScalarSelector(family).select(train, criterion, np.random.default_rng(0))
-    sigmas = np.geomspace(selection.path["sigma"].min(), selection.path["sigma"].max(), 400)
+    sigmas = np.geomspace(selection.path.bandwidths.min(), selection.path.bandwidths.max(), 400)
     best = max(by_hand(family, criterion, train, s) for s in sigmas)
     assert selection.criterion >= best - 1e-6 * abs(best)
-    assert selection.criterion == pytest.approx(by_hand(family, criterion, train, selection.kernel.sigma), rel=1e-8, abs=1e-12)
+    assert selection.criterion == pytest.approx(
+        by_hand(family, criterion, train, selection.kernel.bandwidth), rel=1e-8, abs=1e-12
+    )
 
 
 def test_the_path_is_sorted_and_holds_the_maximum():
@@ -57,8 +59,8 @@ def test_the_range_is_set_by_the_median_distance_of_the_training_half():
     selection = ScalarSelector(Bandwidth()).select(train, Plain(), np.random.default_rng(0))
     i, j = np.triu_indices(train.size, 1)
     median = np.median(np.linalg.norm(train.matrix[i] - train.matrix[j], axis=1))
-    assert selection.path["sigma"].min() == pytest.approx(median * RANGE[0])
-    assert selection.path["sigma"].max() == pytest.approx(median * RANGE[1])
+    assert selection.path.bandwidths.min() == pytest.approx(median * RANGE[0])
+    assert selection.path.bandwidths.max() == pytest.approx(median * RANGE[1])
 
 
 def test_median_distance_of_duplicated_rows():
@@ -87,7 +89,7 @@ def test_calibration_equals_its_definition(family):
     for w in labels:
         null = PreparedPool(np.vstack([train.matrix[w], train.matrix[~w]]), train.m)
         chosen = ScalarSelector(family).select(null, Plain(), np.random.default_rng(0))
-        ratios.append(by_hand(family, Plain(), null, chosen.kernel.sigma) / (chosen.kernel.lipschitz * train.data_norm))
+        ratios.append(by_hand(family, Plain(), null, chosen.kernel.bandwidth) / (chosen.kernel.lipschitz * train.data_norm))
     np.testing.assert_allclose(calibration.ratios, ratios, rtol=1e-4)  # two searches, each to 1e-3 in log sigma
     assert calibration.c1 == pytest.approx(np.sort(ratios)[int(np.ceil(0.7 * 7)) - 1], rel=1e-4)
 
@@ -99,7 +101,7 @@ def test_a_given_constant_is_used_as_it_is():
     result = two_sample_test(x, y, method=SplitTest(criterion=ComplexityPenalized(c1=0.0)), rng=0)
     plain = two_sample_test(x, y, method="plain-linear", rng=0)
     assert result.calibration is None
-    assert result.kernel.sigma == plain.kernel.sigma
+    assert result.kernel.bandwidth == plain.kernel.bandwidth
 
 
 def test_selection_does_not_depend_on_units():
@@ -108,5 +110,5 @@ def test_selection_does_not_depend_on_units():
 
     one = two_sample_test(x, y, method="cp-linear", rng=0)
     other = two_sample_test(1e6 * x, 1e6 * y, method="cp-linear", rng=0)
-    assert other.kernel.sigma == pytest.approx(1e6 * one.kernel.sigma, rel=1e-6)
+    assert other.kernel.bandwidth == pytest.approx(1e6 * one.kernel.bandwidth, rel=1e-6)
     assert other.pvalue == one.pvalue

@@ -22,7 +22,7 @@ def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.rando
     method = SplitTest(network(far=cell["start"] == "3/fan_in"), ComplexityPenalized(c1=cell["c1"]))
     result = test(mean_shift(data_rng, D, N, SHIFT), method, test_rng)
     assert result.selection is not None
-    product = result.selection.path["spectral_product"]
+    product = result.selection.path.spectral_product
     return {**decision(result), "product_start": float(product[0]), "product": float(product[-1])}
 
 

@@ -23,7 +23,7 @@ METHODS = real_data_methods()
 
 @cache
 def features(which: str) -> np.ndarray:
-    """Give the 500 components of the images of one side."""
+    """Return the 500 components of the images of one side."""
     images = load("cifar10")["images"].reshape(10_000, -1).astype(np.float32) / 255
     components = PCA(COMPONENTS, svd_solver="randomized", random_state=0).fit(images[:FITTED])
     chosen = images[FITTED:]
@@ -63,7 +63,7 @@ def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
 
 
 def sides() -> list[str]:
-    """Give what CIFAR-10 is set against: itself, and CIFAR-10.1 or else the stand-in."""
+    """Return what CIFAR-10 is set against: itself, and CIFAR-10.1 or else the stand-in."""
     return [NULL, STAND_IN if cifar10_1() is None else REAL]
 
 

@@ -15,12 +15,12 @@ Arrays = dict[str, np.ndarray]
 
 
 def folder() -> Path:
-    """Give the folder of the data sets: CPMMD_DATA (``--data-dir``), or shared/data beside the project."""
+    """Return the folder of the data sets: CPMMD_DATA (``--data-dir``), or shared/data beside the project."""
     return Path(os.environ.get("CPMMD_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def load(name: str) -> Arrays:
-    """Give the arrays of ``higgs``, ``cifar10``, ``tep`` or ``mnist_7x7``."""
+    """Return the arrays of ``higgs``, ``cifar10``, ``tep`` or ``mnist_7x7``."""
     return _load(folder(), name)
 
 
@@ -43,7 +43,7 @@ def at_hand(name: str) -> bool:
 
 
 def cifar10_1(version: str = "v6") -> np.ndarray | None:
-    """Give the images of CIFAR-10.1 (uint8, n x 32 x 32 x 3), or None where they are neither in the folder nor fetched before."""
+    """Return the images of CIFAR-10.1 (uint8, n x 32 x 32 x 3), or None where they are neither in the folder nor fetched before."""
     name = f"cifar10.1_{version}_data.npy"
     for path in (folder() / name, folder() / "cifar10_1.npz", *sources.fetched(name)):
         if path.exists():

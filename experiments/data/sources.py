@@ -103,7 +103,7 @@ def read_tep(files: Callable[[str], Path]) -> dict[str, np.ndarray]:
 
 
 def git_blob(data: bytes) -> str:
-    """Give git's id of a file with these bytes."""
+    """Return git's id of a file with these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
 
@@ -119,12 +119,12 @@ def fetch_cifar10_1(version: str) -> Path:
 
 
 def kept(name: str) -> list[Path]:
-    """Give where a data set fetched earlier would lie; nowhere without pooch."""
+    """Return where a data set fetched earlier would lie; nowhere without pooch."""
     return [_cache() / f"{name}.npz"] if find_spec("pooch") else []
 
 
 def fetched(file: str) -> list[Path]:
-    """Give where a file downloaded earlier would lie; nowhere without pooch."""
+    """Return where a file downloaded earlier would lie; nowhere without pooch."""
     return [_cache() / "downloads" / file] if find_spec("pooch") else []
 
 

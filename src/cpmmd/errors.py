@@ -170,7 +170,7 @@ def unknown_name(what: str, got: object, known: Iterable[str], *, parameter: str
     )
 
 
-def listed(names: Iterable[str], most: int = 8) -> str:
+def name_some(names: Iterable[str], most: int = 8) -> str:
     """Name a few things in a message: quoted, long ones cut, and how many more there are."""
     every = list(names)
     shown = ", ".join(repr(name if len(name) <= 40 else name[:37] + "...") for name in every[:most])

@@ -61,7 +61,7 @@ def kernel_matrix_test(
     >>> kernel_matrix_test(letters @ letters.T, m=5, rng=0).pvalue
     0.007936507936507936
     """
-    matrix = _checked(K)
+    matrix = _check_matrix(K)
     m = validation.whole("m", m, at_least=2, at_most=len(matrix) - 2)
     count = OWN_PERMUTATIONS if n_permutations is None else n_permutations
     plan = TestOptions(alpha=alpha, n_permutations=count, n_jobs=n_jobs, memory_limit=memory_limit).plan()
@@ -90,7 +90,7 @@ def kernel_matrix_test(
     )
 
 
-def _checked(K: Any) -> Array:
+def _check_matrix(K: Any) -> Array:
     try:
         matrix = np.asarray(K, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -16,7 +16,7 @@ from cpmmd.errors import InputError
 
 if TYPE_CHECKING:
     from cpmmd.data.files.sample import FileSample
-    from cpmmd.explain import Explanation
+    from cpmmd.explain.values import Explanation
     from cpmmd.results import TestResult
 
 

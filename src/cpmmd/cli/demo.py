@@ -50,7 +50,7 @@ def _compare(files: list[str], report: str | None) -> None:
 
 
 def _tumours() -> tuple[list[str], list[Any]]:
-    """Give the measurements' names; then benign, malignant and more benign tumours."""
+    """Return the measurements' names; then benign, malignant and more benign tumours."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer
 

@@ -120,8 +120,8 @@ def check(
     try:
         known = {} if history is None else {record["batch"]: record for record in history.records()}
         keep = None if history is None else history.append
-        checked = _tested(detector, files, reading, {} if checking.again else known, keep)
-        checked = _adjusted(checked, alpha, answering)
+        checked = _test_all(detector, files, reading, {} if checking.again else known, keep)
+        checked = _decide(checked, alpha, answering)
         if history is not None:
             _settle(history, checked)
         series = [b.record for b in checked if b.record] if history is None else history.records()
@@ -142,7 +142,7 @@ def _settle(history: Any, checked: list[Checked]) -> None:
     note(f"the history keeps its earlier record of {batch.name}" for batch in checked if batch.judged and not batch.kept)
 
 
-def _tested(
+def _test_all(
     detector: Any,
     files: Sequence[str],
     reading: Reading,
@@ -180,16 +180,16 @@ def _names(files: Sequence[str]) -> list[str]:
     return list(files)
 
 
-def _adjusted(checked: list[Checked], alpha: float, answering: Answering) -> list[Checked]:
+def _decide(checked: list[Checked], alpha: float, answering: Answering) -> list[Checked]:
     """Adjust for the number of batches tested, decide, and explain those that differ."""
     from cpmmd.studies.multiplicity import benjamini_hochberg
 
     pending = [batch for batch in checked if batch.pending]
     adjusted = iter(benjamini_hochberg([batch.record["pvalue"] for batch in pending]).tolist()) if pending else iter([])
-    return [_judged(batch, next(adjusted), alpha, answering) if batch.pending else batch for batch in checked]
+    return [_judge(batch, next(adjusted), alpha, answering) if batch.pending else batch for batch in checked]
 
 
-def _judged(batch: Checked, adjusted: float, alpha: float, answering: Answering) -> Checked:
+def _judge(batch: Checked, adjusted: float, alpha: float, answering: Answering) -> Checked:
     record = {**batch.record, "adjusted": adjusted, "reject": bool(adjusted <= alpha)}
     batch = replace(batch, judged=True)
     wanted = record["reject"] and answering.explain and batch.result is not None

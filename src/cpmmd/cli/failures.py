@@ -46,10 +46,10 @@ class Commands(TyperGroup):
             except Exception as error:
                 if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # typer's own: usage errors and exits
                     raise
-                raise typer.Exit(_explained(error)) from None
+                raise typer.Exit(_explain(error)) from None
 
 
-def _explained(error: Exception) -> int:
+def _explain(error: Exception) -> int:
     """Tell the user what happened; give the exit code."""
     if isinstance(error, OSError) and error.errno == errno.EPIPE:
         # Whoever read us has gone: let the interpreter's last flush go nowhere rather than complain.
@@ -117,10 +117,10 @@ def calling_samples(**labels: str) -> Iterator[None]:
 
 
 def one_line(text: str, limit: int) -> str:
-    """Give text from the data or the system as one harmless line."""
-    from cpmmd.core.text import shown
+    """Return text from the data or the system as one harmless line."""
+    from cpmmd.core.text import harmless
 
-    return shown(text, limit)
+    return harmless(text, limit)
 
 
 def _quiet_warnings() -> None:

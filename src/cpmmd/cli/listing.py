@@ -24,7 +24,7 @@ def list_methods(*, as_json: bool) -> None:
 
 
 def schema_text() -> str:
-    """Give the published JSON schema."""
+    """Return the published JSON schema."""
     return files("cpmmd").joinpath("schemas", "result.schema.json").read_text(encoding="utf-8")
 
 

@@ -49,7 +49,7 @@ ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 when a 
 
 
 def names(given: list[str] | None) -> tuple[str, ...]:
-    """Give the column names of a list such as ``a,b`` or ``'"last, first",age'``, given once or several times.
+    """Return the column names of a list such as ``a,b`` or ``'"last, first",age'``, given once or several times.
 
     Examples
     --------

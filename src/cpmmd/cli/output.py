@@ -72,5 +72,5 @@ SCHEMA = "cpmmd-result-1"
 
 
 def probability(value: float) -> str:
-    """Give a p-value as people write it."""
+    """Return a p-value as people write it."""
     return f"{value:.4g}"

@@ -17,7 +17,7 @@ CLEAR = "\r\x1b[2K"
 
 @contextmanager
 def progress() -> Iterator[Meter | None]:
-    """Give a callback for ``progress=`` and wipe its line at the end; None where nobody is watching."""
+    """Return a callback for ``progress=`` and wipe its line at the end; None where nobody is watching."""
     if not sys.stderr.isatty():
         yield None
         return

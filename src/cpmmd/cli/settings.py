@@ -34,28 +34,28 @@ class Reading:
         format: str | None = None,
         file_limit: str | None = None,
     ) -> Reading:
-        """Give the options as they were typed."""
+        """Return the options as they were typed."""
         return cls(names(columns), names(drop), names(text), format, file_limit)
 
     def read(self, files: Sequence[str], *, keep: Sequence[str] = ()) -> list[Any]:
-        """Give the samples of some files; columns in ``keep`` are read whatever was chosen."""
+        """Return the samples of some files; columns in ``keep`` are read whatever was chosen."""
         from cpmmd.data.files.limit import file_limit
         from cpmmd.data.files.reading import ReadOptions, read_file
-        from cpmmd.data.files.sample import selected
+        from cpmmd.data.files.sample import select_columns
 
         if list(files).count(STDIN) > 1:
             raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
         options = ReadOptions(self.format, file_limit(self.file_limit), self.text)
         columns = (*self.columns, *keep) if self.columns else ()
         samples = [read_file(name, options) for name in files]
-        return [selected(sample, columns=columns, drop=self.drop) for sample in samples]
+        return [select_columns(sample, columns=columns, drop=self.drop) for sample in samples]
 
     def arguments(self) -> dict[str, Any]:
-        """Give the options that were set."""
+        """Return the options that were set."""
         return {
-            "--columns": _typed(self.columns),
-            "--drop": _typed(self.drop),
-            "--text": _typed(self.text),
+            "--columns": _as_typed(self.columns),
+            "--drop": _as_typed(self.drop),
+            "--text": _as_typed(self.text),
             "--format": self.format,
             "--file-limit": self.file_limit,
         }
@@ -75,7 +75,7 @@ class Settings:
     memory_limit: str | None = None
 
     def test(self, x: Any, y: Any, progress: Any = None) -> Any:
-        """Give the result of comparing two file samples."""
+        """Return the result of comparing two file samples."""
         from cpmmd.api.two_sample import two_sample_test
 
         collect_garbage_from_now_on()
@@ -96,7 +96,7 @@ class Settings:
         }
 
     def arguments(self, seed: int | None) -> dict[str, Any]:
-        """Give the options that were set, and the seed that was used."""
+        """Return the options that were set, and the seed that was used."""
         return {
             "--method": None if self.method == METHOD else self.method,
             "--alpha": None if self.alpha == ALPHA else self.alpha,
@@ -109,7 +109,7 @@ class Settings:
 
 
 def command_line(command: str, files: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Give the command that does the same again.
+    """Return the command that does the same again.
 
     Examples
     --------
@@ -121,6 +121,6 @@ def command_line(command: str, files: Sequence[str], options: Mapping[str, Any])
     return shlex.join(["cpmmd", command, *paths, *given])
 
 
-def _typed(columns: Sequence[str]) -> str | None:
+def _as_typed(columns: Sequence[str]) -> str | None:
     quoted = ['"' + name.replace('"', '""') + '"' if {",", '"', "\n"} & set(name) else name for name in columns]
     return ",".join(quoted) or None

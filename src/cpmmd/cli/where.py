@@ -8,7 +8,7 @@ from cpmmd.cli.output import say, say_table
 from cpmmd.errors import CpmmdError
 
 if TYPE_CHECKING:
-    from cpmmd.explain import ColumnContribution, Explanation
+    from cpmmd.explain.values import ColumnContribution, Explanation
     from cpmmd.results import TestResult
 
 TOP = 3
@@ -17,7 +17,7 @@ LOOK = {"max_rows": 500, "n_column_permutations": 2, "top": TOP}
 
 
 def explain_if_found(result: TestResult, *, in_full: bool = False) -> Explanation | None:
-    """Give the explanation of a result that found a difference, in passing or in full; None where there is none to give."""
+    """Return the explanation of a result that found a difference, in passing or in full; None where there is none to give."""
     if not result.reject:
         return None
     try:
@@ -45,7 +45,7 @@ def _row(column: ColumnContribution) -> tuple[str, ...]:
 
 
 def document(explanation: Explanation | None) -> dict[str, Any] | None:
-    """Give an explanation in plain JSON types, without a number for every row."""
+    """Return an explanation in plain JSON types, without a number for every row."""
     if explanation is None:
         return None
     full: dict[str, Any] = explanation.to_dict()

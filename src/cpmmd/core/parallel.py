@@ -30,7 +30,7 @@ def _controller() -> ThreadpoolController:
 
 
 def thread_count() -> int:
-    """Give how many threads to use: what :func:`threads` set, else OMP_NUM_THREADS, else the cores of this process."""
+    """Return how many threads to use: what :func:`threads` set, else OMP_NUM_THREADS, else the cores of this process."""
     chosen = _threads.get()
     if chosen is not None:
         return chosen
@@ -39,7 +39,7 @@ def thread_count() -> int:
 
 
 def available_cores() -> int:
-    """Give the cores that this process may use."""
+    """Return the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -58,7 +58,7 @@ def threads(count: int | None) -> Iterator[None]:
 
 
 def map_threads(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Give ``work`` of every item in order, on several threads where allowed."""
+    """Return ``work`` of every item in order, on several threads where allowed."""
     return list(_on_threads(work, items, nullcontext()))
 
 

@@ -12,20 +12,20 @@ ZERO_WIDTH_JOINERS = "\u200c\u200d"  # hold emoji and Indic or Persian letters t
 REPLACEMENT = "\ufffd"
 
 
-def shown(value: Any, limit: int = NAME) -> str:
-    r"""Give one line of harmless text: newlines visible, control and direction characters gone, the middle left out if long.
+def harmless(value: Any, limit: int = NAME) -> str:
+    r"""Return one line of harmless text: newlines visible, control and direction characters gone, the middle left out if long.
 
     Escaping for HTML, Markdown or JSON is the renderer's work, since only it knows the context.
 
     Examples
     --------
-    >>> shown("two\nlines"), shown("\u202egnp.exe"), shown("a" * 10_000, limit=9)
+    >>> harmless("two\nlines"), harmless("\u202egnp.exe"), harmless("a" * 10_000, limit=9)
     ('two␤lines', 'gnp.exe', 'aaaaaa…aa')
     """
     # Cutting first keeps a name of megabytes cheap; the factor leaves room for characters that vanish.
-    text = _shortened(str(value), 16 * limit).replace("\r\n", "\n")
+    text = _shorten(str(value), 16 * limit).replace("\r\n", "\n")
     text = "".join(_visible(character) for character in text).strip()
-    return _shortened(text, limit) or "(empty)"
+    return _shorten(text, limit) or "(empty)"
 
 
 def bytes_in_words(count: float) -> str:
@@ -62,7 +62,7 @@ def _visible(character: str) -> str:
     return character
 
 
-def _shortened(text: str, limit: int) -> str:
+def _shorten(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     tail = (limit - 1) // 3

@@ -12,13 +12,13 @@ import numpy as np
 from cpmmd.core.arrays import Array
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.table import Objects, Table, as_days, as_frame, from_frame, read_table
-from cpmmd.errors import InputError, listed
+from cpmmd.errors import InputError, name_some
 
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def conform(data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
-    """Give ``data`` with the columns and kinds of ``reference``, and notes on what was done; ``name`` is what messages call it.
+    """Return ``data`` with the columns and kinds of ``reference``, and notes on what was done; ``name`` is what messages call it.
 
     Other orders are undone and other columns ignored. Text becomes numbers or dates, and whole numbers the names of known
     categories, where every value does; absent columns and any other change of kind are refused.
@@ -33,8 +33,8 @@ def conform(data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, .
         _check_columns(list(table.columns), reference, name, notes)
     else:
         return _by_position(read_table(_numbers_in_text(data, notes), name), reference, name, notes), tuple(notes)
-    table = _converted(table, reference, name, notes)
-    notes += _unseen(table, reference)
+    table = _convert(table, reference, name, notes)
+    notes += _note_unseen(table, reference)
     return table, tuple(notes)
 
 
@@ -44,9 +44,9 @@ def _check_columns(columns: list[str], reference: Table, name: str, notes: list[
     if absent:
         near = difflib.get_close_matches(absent[0], extra, n=1)
         hint = f" Is {absent[0]!r} its {near[0]!r}? Rename it." if near else " Add them, or fit the detector without them."
-        raise InputError(f"The {name} must have the reference's columns. It lacks {listed(absent)}.{hint}")
+        raise InputError(f"The {name} must have the reference's columns. It lacks {name_some(absent)}.{hint}")
     if extra:
-        notes.append(f"columns that the reference does not have are ignored: {listed(extra)}")
+        notes.append(f"columns that the reference does not have are ignored: {name_some(extra)}")
 
 
 def _by_position(table: Table, reference: Table, name: str, notes: list[str]) -> Table:
@@ -63,7 +63,7 @@ def _by_position(table: Table, reference: Table, name: str, notes: list[str]) ->
 
 
 def _numbers_in_text(data: Any, notes: list[str]) -> Any:
-    """Give arrays of text that are numbers as numbers, anything else as it is: reading it has the sentence."""
+    """Return arrays of text that are numbers as numbers, anything else as it is: reading it has the sentence."""
     if isinstance(data, (list, tuple, np.ndarray)):
         try:
             array = np.asarray(data)
@@ -76,14 +76,14 @@ def _numbers_in_text(data: Any, notes: list[str]) -> Any:
     return data
 
 
-def _converted(table: Table, reference: Table, name: str, notes: list[str]) -> Table:
-    """Give the reference's columns in its order, each in its kind there."""
+def _convert(table: Table, reference: Table, name: str, notes: list[str]) -> Table:
+    """Return the reference's columns in its order, each in its kind there."""
     parsed: dict[str, list[str]] = {"numbers": [], "dates": [], "categories": []}
     read, numbers = np.asarray(table.numbers), np.empty((table.rows, len(reference.number_names)))
     for j, column in enumerate(reference.number_names):
         want = "dates" if column in reference.dates else "numbers"
         if column in table.categories:
-            numbers[:, j] = _parsed(table.categories[column], column, want, name)
+            numbers[:, j] = _parse(table.categories[column], column, want, name)
             parsed[want].append(column)
             continue
         numbers[:, j] = read[:, table.number_names.index(column)]
@@ -96,9 +96,9 @@ def _converted(table: Table, reference: Table, name: str, notes: list[str]) -> T
             categories[column] = table.categories[column]
             continue
         got = "dates" if column in table.dates else "numbers"
-        categories[column] = _named(read[:, table.number_names.index(column)], column, known, got, name)
+        categories[column] = _as_categories(read[:, table.number_names.index(column)], column, known, got, name)
         parsed["categories"].append(column)
-    notes += [f"{_source(kind)} converted to {kind} in columns {listed(done)}" for kind, done in parsed.items() if done]
+    notes += [f"{_source(kind)} converted to {kind} in columns {name_some(done)}" for kind, done in parsed.items() if done]
     return replace(reference, numbers=Matrix(numbers), categories=categories, kinds=table.kinds, kept=table.kept)
 
 
@@ -110,8 +110,8 @@ def _other_kind(column: str, want: str, got: str, name: str) -> InputError:
     return InputError(f"Column {column!r} holds {want} in the reference. The {name} has {got} there; convert the column.")
 
 
-def _parsed(values: Objects, column: str, want: str, name: str) -> Array:
-    """Give text as numbers or days; blank is missing."""
+def _parse(values: Objects, column: str, want: str, name: str) -> Array:
+    """Return text as numbers or days; blank is missing."""
     parse = _as_day if want == "dates" else _as_number
     numbers = np.full(len(values), np.nan)
     for i, text in enumerate(values):
@@ -120,7 +120,7 @@ def _parsed(values: Objects, column: str, want: str, name: str) -> Array:
         try:
             numbers[i] = parse(text.strip())
         except (ValueError, OverflowError) as error:
-            shown = listed([text])
+            shown = name_some([text])
             raise InputError(
                 f"Column {column!r} holds {want} in the reference. The {name} has text there that is none, such as {shown}; "
                 "correct those values or convert the column."
@@ -140,8 +140,8 @@ def _as_day(text: str) -> float:
     return float(as_days(np.array([moment], dtype="datetime64[us]"))[0])
 
 
-def _named(numbers: Array, column: str, known: Objects, got: str, name: str) -> Objects:
-    """Give whole numbers as the categories that they name; refused unless each is known."""
+def _as_categories(numbers: Array, column: str, known: Objects, got: str, name: str) -> Objects:
+    """Return whole numbers as the categories that they name; refused unless each is known."""
     values = np.empty(len(numbers), dtype=object)
     values[:] = [None if np.isnan(v) else str(int(v)) if float(v).is_integer() else str(v) for v in numbers.tolist()]
     unknown = {v for v in values if v is not None} - (set() if got == "dates" else set(known))
@@ -150,7 +150,7 @@ def _named(numbers: Array, column: str, known: Objects, got: str, name: str) -> 
     return values
 
 
-def _unseen(table: Table, reference: Table) -> list[str]:
+def _note_unseen(table: Table, reference: Table) -> list[str]:
     """Name the categories that the reference does not have."""
     notes = []
     for column, values in table.categories.items():
@@ -158,5 +158,5 @@ def _unseen(table: Table, reference: Table) -> list[str]:
         new = sorted({v for v in values if v is not None} - known)
         if new:
             count = sum(v in set(new) for v in values)
-            notes.append(f"column {column!r}: {count} rows hold categories unseen in the reference: {listed(new)}")
+            notes.append(f"column {column!r}: {count} rows hold categories unseen in the reference: {name_some(new)}")
     return notes

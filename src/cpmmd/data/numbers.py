@@ -30,7 +30,7 @@ class Numbers(ABC):
 
     @abstractmethod
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        """Give some rows, or some columns of them, in double precision; the array is the caller's."""
+        """Return some rows, or some columns of them, in double precision; the array is the caller's."""
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -38,11 +38,11 @@ class Numbers(ABC):
     def __getitem__(self, rows: Any) -> Array:
         if isinstance(rows, tuple):
             columns = np.arange(self.shape[1])[rows[1]]
-            block = self._taken(rows[0], np.atleast_1d(columns))
+            block = self._take(rows[0], np.atleast_1d(columns))
             return block if columns.ndim else np.asarray(block[..., 0])
-        return self._taken(rows, None)
+        return self._take(rows, None)
 
-    def _taken(self, rows: Any, columns: Rows | None) -> Array:
+    def _take(self, rows: Any, columns: Rows | None) -> Array:
         if isinstance(rows, (int, np.integer)):
             row: Array = self.take(np.array([rows]), columns)[0]
             return row
@@ -72,7 +72,7 @@ class Matrix(Numbers):
         return rows, columns
 
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        """Give some rows, or some columns of them."""
+        """Return some rows, or some columns of them."""
         run = _as_slice(rows)
         if columns is None:
             return np.array(self.array[run], dtype=np.float64)
@@ -115,7 +115,7 @@ class Columns(Numbers):
         return self.rows, len(self.columns)
 
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        """Give some rows, or some columns of them."""
+        """Return some rows, or some columns of them."""
         chosen = self.columns if columns is None else [self.columns[i] for i in columns]
         block, run = np.empty((len(rows), len(chosen))), _as_slice(rows)
         for j, column in enumerate(chosen):
@@ -138,7 +138,7 @@ class Chosen(Numbers):
         return rows if self.rows is None else len(self.rows), columns if self.columns is None else len(self.columns)
 
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        """Give some rows, or some columns of them."""
+        """Return some rows, or some columns of them."""
         inside = columns if self.columns is None else self.columns if columns is None else self.columns[columns]
         return self.of.take(rows if self.rows is None else self.rows[rows], inside)
 
@@ -156,7 +156,7 @@ class Stacked(Numbers):
         return len(self.top) + len(self.bottom), self.top.shape[1]
 
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        """Give some rows, or some columns of them."""
+        """Return some rows, or some columns of them."""
         edge = len(self.top)
         above = rows < edge
         if above.all():
@@ -170,7 +170,7 @@ class Stacked(Numbers):
 
 
 def _as_slice(rows: Rows) -> Rows | slice:
-    """Give a run of rows as a slice, which numpy reads without a gather."""
+    """Return a run of rows as a slice, which numpy reads without a gather."""
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows

@@ -13,7 +13,7 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Rows
 from cpmmd.data.numbers import Chosen, Numbers, Stacked
 from cpmmd.data.table import Objects, Table, read_table
-from cpmmd.errors import InputError, Said, SampleName, Setting, Words, listed
+from cpmmd.errors import InputError, Said, SampleName, Setting, Words, name_some
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +47,12 @@ def read_pool(x: Any, y: Any, *, missing: str = "error") -> Pool:
     """Read both samples, match their columns, and deal with missing values."""
     validation.missing(missing)
     a, b = read_table(x, "x"), read_table(y, "y")
-    (a, b), notes = check_tables({"x": a, "y": _matched(a, b)}, missing=missing)
+    (a, b), notes = check_tables({"x": a, "y": _match_columns(a, b)}, missing=missing)
     return pool_tables(a, b, notes)
 
 
 def check_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Table], tuple[str, ...]]:
-    """Give tables with enough rows, finite values and missing ones dealt with, and notes; keys are what messages call them."""
+    """Return tables with enough rows, finite values and missing ones dealt with, and notes; keys are what messages call them."""
     for name, table in tables.items():
         _check_rows(table, name)
     gaps = {name: _scan(table, name) for name, table in tables.items()}
@@ -65,7 +65,7 @@ def check_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Tab
 
 
 def pool_tables(a: Table, b: Table, notes: tuple[str, ...] = (), *, open_ended: bool = False) -> Pool:
-    """Give the pool of two tables with the same columns in the same order."""
+    """Return the pool of two tables with the same columns in the same order."""
     return Pool(
         numbers=Stacked(a.numbers, b.numbers),
         number_names=a.number_names,
@@ -88,12 +88,12 @@ def _kept(a: Table, b: Table) -> Rows | None:
 
 
 def pool_of_one(table: Table) -> Pool:
-    """Give one table as a pool without a second sample yet, to fit an encoding on or to encode."""
+    """Return one table as a pool without a second sample yet, to fit an encoding on or to encode."""
     return pool_tables(table, table.take(np.arange(0)), open_ended=True)
 
 
-def _matched(a: Table, b: Table) -> Table:
-    """Give ``b`` with the columns in the order of ``a``; names decide where both samples have them."""
+def _match_columns(a: Table, b: Table) -> Table:
+    """Return ``b`` with the columns in the order of ``a``; names decide where both samples have them."""
     if len(a.names) != len(b.names):
         raise InputError(
             "Both samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that "
@@ -124,7 +124,7 @@ def _matched(a: Table, b: Table) -> Table:
     clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
     if clash:
         raise InputError(
-            f"A column must be of one kind in both samples. {listed(clash)} are numbers, dates or text in one and "
+            f"A column must be of one kind in both samples. {name_some(clash)} are numbers, dates or text in one and "
             "something else in the other; convert them."
         )
     order = [b.number_names.index(name) for name in a.number_names]
@@ -138,7 +138,7 @@ def _name_difference(a: Table, b: Table) -> str | Said:
     only = {"x": sorted(set(a.names) - set(b.names)), "y": sorted(set(b.names) - set(a.names))}
 
     def say(words: Words) -> str:
-        parts = [f"only in {words.sample(name)}: {listed(columns)}" for name, columns in only.items() if columns]
+        parts = [f"only in {words.sample(name)}: {name_some(columns)}" for name, columns in only.items() if columns]
         return f" ({'; '.join(parts)})" if parts else ""
 
     return Said(say)
@@ -178,7 +178,7 @@ def _scan(table: Table, name: str) -> _Gaps:
             "Values must be finite. {Sample} has infinite ones in columns {where}; replace or remove them.",
             sample=name,
             column=table.number_names[int(np.flatnonzero(infinite)[0])],
-            where=listed(where),
+            where=name_some(where),
         )
     numbers = [table.number_names[j] for j in np.flatnonzero(absent)]
     counts, rows = (
@@ -203,7 +203,7 @@ def _check_present(gaps: Mapping[str, _Gaps]) -> None:
             sample=sample,
             column=column,
             row=int(gaps[sample].first[column]),
-            counts=Said(lambda words: listed([f"{c}: {k} in {words.sample(s)}" for s, c, k in found])),
+            counts=Said(lambda words: name_some([f"{c}: {k} in {words.sample(s)}" for s, c, k in found])),
             drop=Setting("missing", "drop"),
             impute=Setting("missing", "impute"),
         )

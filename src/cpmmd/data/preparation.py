@@ -86,7 +86,7 @@ class Preparation:
         )
 
     def transform(self, samples: Pool, rows: Rows | None = None) -> Array:
-        """Give the matrix of some rows of the pool (all of them when None)."""
+        """Return the matrix of some rows of the pool (all of them when None)."""
         numbers = np.asarray(samples.numbers) if rows is None else samples.numbers[rows]
         absent = np.isnan(numbers)
         filled = np.where(absent, self.fill, numbers) if absent.any() else numbers

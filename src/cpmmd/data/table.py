@@ -65,7 +65,7 @@ class Table:
         return (*self.number_names, *self.categories)
 
     def take(self, rows: npt.NDArray[Any]) -> Table:
-        """Give some rows, by number or by mask."""
+        """Return some rows, by number or by mask."""
         chosen: Rows = np.arange(self.rows)[rows]
         return replace(
             self,
@@ -88,7 +88,7 @@ def read_table(data: Any, name: str) -> Table:
 
 
 def as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
-    """Give any kind of data frame as a narwhals one, None for what is no frame."""
+    """Return any kind of data frame as a narwhals one, None for what is no frame."""
     try:
         frame: Any = nw.from_native(data, allow_series=True, pass_through=True)
     except Exception as error:  # narwhals raises a different class for each back end
@@ -163,7 +163,7 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
 
 
 def _as_numbers(series: nw.Series[Any]) -> Chunked:
-    """Give a column's values; Arrow floats without missing ones stay where they are, memory-mapped files included."""
+    """Return a column's values; Arrow floats without missing ones stay where they are, memory-mapped files included."""
     native = series.to_native()
     if series.dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
         return Chunked([chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)])
@@ -178,7 +178,7 @@ def _as_floats(series: nw.Series[Any]) -> Array:
 
 
 def as_days(stamps: npt.NDArray[Any]) -> Array:
-    """Give dates in days, NaN where missing."""
+    """Return dates in days, NaN where missing."""
     stamps = stamps.astype("datetime64[us]")
     days = stamps.astype(np.int64) / (1e6 * SECONDS_A_DAY)
     return np.where(np.isnat(stamps), np.nan, days)

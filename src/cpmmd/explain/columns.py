@@ -38,7 +38,7 @@ class DataColumn:
 
 
 def columns_of(pool: Pool, preparation: Preparation) -> tuple[DataColumn, ...]:
-    """Give the columns of the data, encoded columns folded back into the column they came from."""
+    """Return the columns of the data, encoded columns folded back into the column they came from."""
     encoded: dict[str, list[int]] = {name: [] for name in pool.columns}
     for position, name in enumerate(preparation.feature_columns):
         encoded[name].append(position)
@@ -83,7 +83,7 @@ def _span(part: slice) -> str:
 
 
 def row_values(pool: Pool, row: int, columns: Iterable[DataColumn]) -> dict[str, Any]:
-    """Give one row of the pool as it came: dates as text, whole numbers whole, None where missing, a patch as its mean."""
+    """Return one row of the pool as it came: dates as text, whole numbers whole, None where missing, a patch as its mean."""
     return {column.name: _value(pool, row, column) for column in columns}
 
 
@@ -101,12 +101,12 @@ def _value(pool: Pool, row: int, column: DataColumn) -> Any:
 
 
 def date_text(days: float) -> str:
-    """Give days since 1970 as a date, with the time of day where it has one."""
+    """Return days since 1970 as a date, with the time of day where it has one."""
     stamp = str(np.datetime64(round(days * SECONDS_A_DAY), "s"))
     return stamp.removesuffix("T00:00:00")
 
 
 def number_values(pool: Pool, rows: Rows, column: DataColumn) -> Array:
-    """Give a column's numbers on some rows of the pool, a patch's as its mean."""
+    """Return a column's numbers on some rows of the pool, a patch's as its mean."""
     values = pool.numbers[rows, list(column.positions)]
     return np.asarray(values[:, 0] if len(column.positions) == 1 else values.mean(axis=1))

@@ -46,7 +46,7 @@ class Drops:
 
 
 def affordable_rows(kernel: Kernel, features: int, permutations: int, width: int) -> int:
-    """Give the number of rows whose contributions stay within the budget.
+    """Return the number of rows whose contributions stay within the budget.
 
     Measured in values of an additive kernel: one of another kernel costs up to 4, the distance in one column a tenth.
     """
@@ -89,7 +89,7 @@ def permutation_drops(rows: Array, labels: Labels, kernel: Kernel, groups: Seque
 def _by_recomputing(
     rows: Array, sides: Sides, kernel: Kernel, groups: list[tuple[int, Group]], orders: Orders
 ) -> Iterator[tuple[int, Array]]:
-    """Give the witness under each permutation for kernels that mix columns: the whole matrix anew."""
+    """Return the witness under each permutation for kernels that mix columns: the whole matrix anew."""
     changed, marks = rows.copy(), sides.marks
     for position, group in groups:
         columns, witness = list(group), []
@@ -104,7 +104,7 @@ def _by_recomputing(
 def _by_distances(
     rows: Array, sides: Sides, form: AdditiveForm, groups: list[tuple[int, Group]], orders: Orders
 ) -> Iterator[tuple[int, Array]]:
-    """Give the witness under each permutation by exchanging one group's part of the distances."""
+    """Return the witness under each permutation by exchanging one group's part of the distances."""
     marks, diagonal = sides.marks, np.full(len(rows), form.of(np.zeros(1))[0])
     permuted = {column for _, group in groups for column in group}
     untouched = [column for column in range(rows.shape[1]) if column not in permuted]
@@ -115,7 +115,7 @@ def _by_distances(
 
 
 def _triangle(columns: Array, form: AdditiveForm) -> Triangle:
-    """Give the part of some columns in the distances of each row to itself and the later ones, in tiles of rows."""
+    """Return the part of some columns in the distances of each row to itself and the later ones, in tiles of rows."""
     blocks = cut(len(columns), TILE_ROWS)
     if columns.shape[1] == 0:
         return [np.zeros((block.stop - block.start, len(columns) - block.start)) for block in blocks]
@@ -125,7 +125,7 @@ def _triangle(columns: Array, form: AdditiveForm) -> Triangle:
 def _without_each(
     rows: Array, groups: list[tuple[int, Group]], form: AdditiveForm, outside: Triangle
 ) -> Iterator[tuple[int, Group, Triangle]]:
-    """Give each group with the distances that all other columns make.
+    """Return each group with the distances that all other columns make.
 
     Halving adds each group about log2(groups) times and subtracts nothing: beside a column of 1e12 the distances of a column
     of 1 would not survive a subtraction.
@@ -142,7 +142,7 @@ def _without_each(
 
 
 def _exchanged_sums(outside: Triangle, own: Array, form: AdditiveForm, marks: Array) -> Array:
-    """Give each row's kernel sums over X and Y, where one group's columns are ``own`` and the others are ``outside``."""
+    """Return each row's kernel sums over X and Y, where one group's columns are ``own`` and the others are ``outside``."""
     sums = np.zeros_like(marks)
     for block, rest, tile in zip(cut(len(own), TILE_ROWS), outside, _triangle(own, form), strict=True):
         tile += rest
@@ -153,6 +153,6 @@ def _exchanged_sums(outside: Triangle, own: Array, form: AdditiveForm, marks: Ar
 
 
 def _noise(K: Array, labels: Labels) -> float:
-    """Give the standard deviation of c w' K~ w over relabelings w, to first order: c sqrt(2) p(1-p) |K~|_F with p = m/N."""
+    """Return the standard deviation of c w' K~ w over relabelings w, to first order: c sqrt(2) p(1-p) |K~|_F with p = m/N."""
     m, n = int(np.count_nonzero(labels)), int(np.count_nonzero(~labels))
     return quadratic_constant(m, n) * math.sqrt(2) * m * n / (m + n) ** 2 * float(np.linalg.norm(u_centre(K)))

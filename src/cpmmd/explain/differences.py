@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.text import shown
+from cpmmd.core.text import harmless
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.columns import DataColumn, number_values
@@ -23,11 +23,11 @@ Candidate = tuple[float, str]  # difference in standard errors, and its words
 
 
 def describe(pool: Pool, column: DataColumn, rows: Rows) -> dict[str, Any]:
-    """Give means, spreads, levels and missing shares of a column in X and Y, and the ``difference`` in words."""
+    """Return means, spreads, levels and missing shares of a column in X and Y, and the ``difference`` in words."""
     of_x, of_y = rows[rows < pool.m], rows[rows >= pool.m]
     if column.kind == "category":
         values = pool.categories[column.name]
-        return _describe_levels(_counted(values[of_x]), _counted(values[of_y]))
+        return _describe_levels(_count(values[of_x]), _count(values[of_y]))
     x, y = number_values(pool, of_x, column), number_values(pool, of_y, column)
     a, b = _Moments.of(x[~np.isnan(x)]), _Moments.of(y[~np.isnan(y)])
     missing = 1 - a.size / len(x), 1 - b.size / len(y)
@@ -89,7 +89,7 @@ def _describe_levels(x: Counter[str], y: Counter[str]) -> dict[str, Any]:
     m, n = x.total(), y.total()
     shares = {level: (x[level] / m, y[level] / n) for level in sorted(x | y)}
     leading = sorted(shares, key=lambda level: -abs(shares[level][1] - shares[level][0]))[:LEVELS]
-    names = ["missing" if level == MISSING else f"'{shown(level, LONGEST)}'" for level in leading]
+    names = ["missing" if level == MISSING else f"'{harmless(level, LONGEST)}'" for level in leading]
     candidates = [_share_candidate(name, *shares[level], m, n) for name, level in zip(names, leading, strict=True)]
     return {
         "levels": {level: shares[level] for level in leading},
@@ -99,7 +99,7 @@ def _describe_levels(x: Counter[str], y: Counter[str]) -> dict[str, Any]:
     }
 
 
-def _counted(values: Any) -> Counter[str]:
+def _count(values: Any) -> Counter[str]:
     return Counter(MISSING if value is None else value for value in values)
 
 

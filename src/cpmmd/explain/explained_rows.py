@@ -47,12 +47,12 @@ class ExplainedRows:
     notes: tuple[str, ...]
 
     def some(self, at_most: int, rng: np.random.Generator) -> ExplainedRows:
-        """Give no more than so many of the rows."""
+        """Return no more than so many of the rows."""
         kept = draw_rows(self.labels, at_most, rng)
         return replace(self, rows=self.rows[kept], labels=self.labels[kept], matrix=self.matrix[kept])
 
     def row_numbers(self, rows: Rows) -> Rows:
-        """Give the numbers of pool rows in their own sample, as it was passed in."""
+        """Return the numbers of pool rows in their own sample, as it was passed in."""
         if self.pool.kept is not None:
             return np.asarray(self.pool.kept[rows])
         return np.where(rows < self.pool.m, rows, rows - self.pool.m)

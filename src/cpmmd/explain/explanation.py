@@ -96,7 +96,7 @@ def explain(
 
 
 def _side(material: ExplainedRows, witness: Array, side: Labels) -> tuple[Rows, Array]:
-    """Give one sample's rows of the pool in their own order, and their witness values."""
+    """Return one sample's rows of the pool in their own order, and their witness values."""
     order = np.argsort(material.rows[side])
     return material.rows[side][order], witness[side][order]
 
@@ -117,9 +117,9 @@ def _leading(
 def _contributions(
     material: ExplainedRows, permutations: int, rng: np.random.Generator
 ) -> tuple[tuple[DataColumn, ...], tuple[ColumnContribution, ...], list[str]]:
-    """Give the columns, largest contribution first, what is known of each, and what was left out."""
+    """Return the columns, largest contribution first, what is known of each, and what was left out."""
     every = columns_of(material.pool, material.preparation)
-    looked_at = _screened(material, [column for column in every if column.encoded])
+    looked_at = _screen(material, [column for column in every if column.encoded])
     row_stream, permutation_stream = rng.spawn(2)
     affordable = affordable_rows(material.kernel, len(looked_at), permutations, material.matrix.shape[1])
     some = material.some(max(FEWEST_ROWS, affordable), row_stream)
@@ -140,7 +140,7 @@ def _contributions(
     return tuple(looked_at[i] for i in ranked), contributions, _notes(material, some, every, looked_at)
 
 
-def _screened(material: ExplainedRows, columns: list[DataColumn]) -> list[DataColumn]:
+def _screen(material: ExplainedRows, columns: list[DataColumn]) -> list[DataColumn]:
     """Keep the columns whose encoded columns differ most in mean or in mean square, when there are very many."""
     if len(columns) <= MOST_COLUMNS:
         return columns

@@ -26,7 +26,7 @@ def draw_rows(labels: Labels, at_most: int, rng: np.random.Generator) -> Rows:
 
 
 def own_order(matrix: Array) -> Rows:
-    """Give an order of rows by their values alone, so that rounding does not depend on which sample is called X."""
+    """Return an order of rows by their values alone, so that rounding does not depend on which sample is called X."""
     rows = np.ascontiguousarray(matrix)
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
     return np.argsort(keys, kind="stable")
@@ -50,7 +50,7 @@ class _Fold:
 
 
 def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator) -> Effect:
-    """Give how often one half's witness ranks a row of X above one of Y in the other half, both ways together.
+    """Return how often one half's witness ranks a row of X above one of Y in the other half, both ways together.
 
     Notes
     -----
@@ -94,12 +94,12 @@ def _fold(K: Array, labels: Labels, fitted: Labels) -> _Fold:
 
 
 def _ranks(values: Array) -> Array:
-    """Give each value's rank, ties sharing their mean (scipy.stats does the same, and takes half a second to import)."""
+    """Return each value's rank, ties sharing their mean (scipy.stats does the same, and takes half a second to import)."""
     ordered = np.sort(values)
     below, not_above = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
     return np.asarray((below + not_above + 1) / 2)
 
 
 def _variance(placements: Array) -> float:
-    """Give the variance of placements; of a single one the largest that numbers from 0 to 1 can have."""
+    """Return the variance of placements; of a single one the largest that numbers from 0 to 1 can have."""
     return float(placements.var(ddof=1)) if len(placements) > 1 else 0.25

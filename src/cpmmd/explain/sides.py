@@ -21,7 +21,7 @@ class Sides:
         return np.column_stack([self.labels, ~self.labels]).astype(np.float64)
 
     def witness(self, sums: Array, diagonal: Array) -> Array:
-        """Give the leave-one-out witness from each row's sums over X and Y, its own value among them."""
+        """Return the leave-one-out witness from each row's sums over X and Y, its own value among them."""
         m, n = np.count_nonzero(self.labels), np.count_nonzero(~self.labels)
         to_x = (sums[:, 0] - diagonal * self.labels) / (m - self.labels)
         to_y = (sums[:, 1] - diagonal * ~self.labels) / (n - ~self.labels)
@@ -38,10 +38,10 @@ class Sides:
         return self.witness(sums, np.zeros(len(K)))
 
     def mmd2(self, witness: Array) -> Array:
-        """Give the unbiased squared MMD of witness values (in the last axis)."""
+        """Return the unbiased squared MMD of witness values (in the last axis)."""
         return np.asarray(witness[..., self.labels].mean(axis=-1) - witness[..., ~self.labels].mean(axis=-1))
 
     def variance(self, influence: Array) -> Array:
-        """Give the first-order variance of the U-statistic whose witness this is: 4 Var_x/m + 4 Var_y/n."""
+        """Return the first-order variance of the U-statistic whose witness this is: 4 Var_x/m + 4 Var_y/n."""
         parts = [influence[..., side] for side in (self.labels, ~self.labels)]
         return np.asarray(sum(4 * part.var(axis=-1) / part.shape[-1] for part in parts))

@@ -168,11 +168,11 @@ class Explanation:
         )
 
     def __str__(self) -> str:
-        from cpmmd.core.text import shown
+        from cpmmd.core.text import harmless
         from cpmmd.explain.words import LONGEST
 
         leading = self.columns[:PRINTED]
-        names = [f"{shown(f.label, LONGEST)}{': y is ' * bool(f.difference)}{f.difference}" for f in leading]
+        names = [f"{harmless(f.label, LONGEST)}{': y is ' * bool(f.difference)}{f.difference}" for f in leading]
         shares = [f"    {f.contribution:7.1%} +- {f.standard_error:.1%}  {name}" for f, name in zip(leading, names, strict=True)]
         tops = [
             f"  rows of {sample}    {', '.join(str(row.row) for row in rows)}"

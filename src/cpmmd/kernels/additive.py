@@ -32,12 +32,12 @@ class AdditiveForm:
     of: Callable[[Array], Array]
 
     def distances(self, rows: Array, others: Array) -> Array:
-        """Give the part of some columns in the distances of all pairs."""
+        """Return the part of some columns in the distances of all pairs."""
         return np.asarray(cdist(rows, others, self.metric))
 
 
 def additive_form(kernel: Kernel) -> AdditiveForm | None:
-    """Give a kernel's additive form, None where it has none (lifts and networks mix the columns)."""
+    """Return a kernel's additive form, None where it has none (lifts and networks mix the columns)."""
     if isinstance(kernel, RadialKernel):
         if kernel.norm == "l1":
             return AdditiveForm("cityblock", kernel.of_distances)

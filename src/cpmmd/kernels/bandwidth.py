@@ -43,11 +43,11 @@ class Bandwidth(ScaleFamily):
         return ("lift", 1)
 
     def lift(self, rows: Array, centre: Array) -> LiftedRows:
-        """Give the centred rows: distances do not change, cancellation does."""
+        """Return the centred rows: distances do not change, cancellation does."""
         return LiftedRows.of(rows - centre, 1)
 
     def lift_lipschitz(self, rows: Array) -> float:  # noqa: ARG002 - the identity needs no data
-        """Give 1: the lift is the identity."""
+        """Return 1: the lift is the identity."""
         return 1.0
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002

@@ -51,7 +51,7 @@ class BaseKernel:
         return np.sqrt(sq_distances, out=sq_distances)
 
     def of_exponent(self, exponent: Array, bandwidth: float, out: Array | None = None) -> Array:
-        """Give the kernel values at one bandwidth."""
+        """Return the kernel values at one bandwidth."""
         # Two divisions instead of bandwidth**2: the square over- and underflows long before the ratio does.
         scaled = np.multiply(exponent, -1.0 / bandwidth, out=out)
         if self.power == 2:

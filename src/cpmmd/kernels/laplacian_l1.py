@@ -17,7 +17,7 @@ class _Rows(Lifted):
     rows: Array
 
     def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
-        """Give the L1 distances of a tile of pairs."""
+        """Return the L1 distances of a tile of pairs."""
         assert isinstance(others, _Rows)
         return np.asarray(cdist(self.rows[rows], others.rows[columns], "cityblock"))
 
@@ -42,7 +42,7 @@ class LaplacianL1(ScaleFamily):
     squared = False
 
     def lift(self, rows: Array, centre: Array) -> Lifted:
-        """Give the centred rows."""
+        """Return the centred rows."""
         centred = rows - centre
         return _Rows(np.abs(centred).sum(axis=1), centred)
 
@@ -57,7 +57,7 @@ class LaplacianL1(ScaleFamily):
         return ("l1",)
 
     def lift_lipschitz(self, rows: Array) -> float:
-        """Give sqrt(d): the L1 norm is at most sqrt(d) times the L2 norm."""
+        """Return sqrt(d): the L1 norm is at most sqrt(d) times the L2 norm."""
         return float(np.sqrt(rows.shape[1]))
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002

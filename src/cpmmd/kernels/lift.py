@@ -32,7 +32,7 @@ class Lifted(ABC):
 
     @abstractmethod
     def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
-        """Give the family's (squared) distances for a tile of pairs; the result may be overwritten."""
+        """Return the family's (squared) distances for a tile of pairs; the result may be overwritten."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class LiftedRows(Lifted):
         return cls(norms, left, tuple(np.ascontiguousarray(power.T) for power in right))
 
     def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
-        """Give |Psi(x_i) - Psi(z_j)|^2 for a tile of pairs, duplicates exactly at zero.
+        """Return |Psi(x_i) - Psi(z_j)|^2 for a tile of pairs, duplicates exactly at zero.
 
         What the products' rounding leaves of a zero distance is set to zero: a square root would blow 1e-16 up to 1e-8.
         """
@@ -75,7 +75,7 @@ class LiftedRows(Lifted):
 
 
 def _distances_from_power_sums(power_sums: list[Array]) -> Array:
-    """Give the squared distances from P_1, ..., P_{p-1} and V, overwriting V."""
+    """Return the squared distances from P_1, ..., P_{p-1} and V, overwriting V."""
     degree, total = len(power_sums), power_sums[-1]
     h, term = [power_sums[0]], np.empty_like(total)  # h_1, h_2, ...
     for k in range(2, degree):
@@ -94,7 +94,7 @@ def _distances_from_power_sums(power_sums: list[Array]) -> Array:
 
 
 def _homogeneous_sum(power_sums: list[Array]) -> Array:
-    """Give h_1 + ... + h_p by Newton's identities, in plain form."""
+    """Return h_1 + ... + h_p by Newton's identities, in plain form."""
     h = [np.ones_like(power_sums[0])]
     for k in range(1, len(power_sums) + 1):
         h.append(np.asarray(sum(power_sums[i - 1] * h[k - i] for i in range(1, k + 1))) / k)

@@ -53,7 +53,7 @@ class Polynomial(ScaleFamily):
         return ("lift of raw rows", self.degree)
 
     def lift(self, rows: Array, centre: Array) -> LiftedRows:  # noqa: ARG002 - monomials are not shift invariant
-        """Give the lift in the form of :mod:`cpmmd.kernels.lift`."""
+        """Return the lift in the form of :mod:`cpmmd.kernels.lift`."""
         return LiftedRows.of(rows, self.degree)
 
     def lift_lipschitz(self, rows: Array) -> float:

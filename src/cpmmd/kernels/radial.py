@@ -66,7 +66,7 @@ def profile(name: str) -> Profile:
 
 
 def collection_names(kernels: str | Sequence[str]) -> tuple[str, ...]:
-    """Give the names of a collection of kernels, checked."""
+    """Return the names of a collection of kernels, checked."""
     names = (kernels,) if isinstance(kernels, str) else tuple(kernels)
     if not names:
         raise validation.wrong("kernels", "must name at least one kernel", kernels)
@@ -76,7 +76,7 @@ def collection_names(kernels: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def distances(norm: str, rows: Array, others: Array | None = None) -> Array:
-    """Give the L1 or L2 distances of all pairs."""
+    """Return the L1 or L2 distances of all pairs."""
     if norm == "l2":
         return Bandwidth("laplacian").exponents(rows, others)  # the Laplacian's exponent is the distance
     return LaplacianL1().exponents(rows, others)
@@ -110,7 +110,7 @@ class RadialKernel:
         return profile(self.name).norm
 
     def of_distances(self, apart: Array) -> Array:
-        """Give the kernel values at some distances."""
+        """Return the kernel values at some distances."""
         return profile(self.name).values(apart / self.bandwidth)
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:

@@ -14,7 +14,7 @@ from cpmmd.kernels.scaled import ScaleFamily
 @dataclass(frozen=True, eq=False)
 class _Lengths(Lifted):
     def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
-        """Give the differences in length of a tile of pairs."""
+        """Return the differences in length of a tile of pairs."""
         apart = np.subtract.outer(self.norms[rows], others.norms[columns])
         return np.asarray(np.abs(apart, out=apart))
 
@@ -43,7 +43,7 @@ class Radius(ScaleFamily):
     about_origin = True
 
     def lift(self, rows: Array, centre: Array) -> Lifted:  # noqa: ARG002 - lengths are not shift invariant
-        """Give the rows' lengths."""
+        """Return the rows' lengths."""
         return _Lengths(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
     @property
@@ -52,7 +52,7 @@ class Radius(ScaleFamily):
         return ("radius",)
 
     def lift_lipschitz(self, rows: Array) -> float:  # noqa: ARG002 - the same for all rows
-        """Give 1: lengths differ by no more than the rows do."""
+        """Return 1: lengths differ by no more than the rows do."""
         return 1.0
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002

@@ -55,7 +55,7 @@ class ScaleFamily(KernelFamily):
         """Bound the Lipschitz constant of psi on the ball that holds ``rows``."""
 
     def exponents(self, rows: Array, others: Array | None = None) -> Array:
-        """Give the base kernel's exponents at bandwidth 1 for all pairs."""
+        """Return the base kernel's exponents at bandwidth 1 for all pairs."""
 
         def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
             return self.exponent_of(a.distances(i, b, j))
@@ -67,7 +67,7 @@ class ScaleFamily(KernelFamily):
         return median_distance(self.exponents(rows), self.base_kernel.power)
 
     def gram(self, bandwidth: float, rows: Array, others: Array | None = None) -> Array:
-        """Give the kernel at one bandwidth for all pairs."""
+        """Return the kernel at one bandwidth for all pairs."""
         base = self.base_kernel
 
         def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
@@ -78,10 +78,10 @@ class ScaleFamily(KernelFamily):
 
     def _over_pairs(self, rows: Array, others: Array | None, compute: _Compute, *, diagonal: float) -> Array:
         centre = np.median(rows, axis=0)  # one wild row would drag the mean away from all others, and their digits with it
-        a = self.lifted(rows, centre)
+        a = self.lift_checked(rows, centre)
         if others is None:
             return tiles.symmetric(len(rows), lambda i, j: compute(a, i, a, j), diagonal)
-        b = self.lifted(others, centre)
+        b = self.lift_checked(others, centre)
         return tiles.rectangular(len(rows), len(others), lambda i, j: compute(a, i, b, j))
 
     @classmethod
@@ -90,7 +90,7 @@ class ScaleFamily(KernelFamily):
         numbers = (validation.positive(name, described[name]) for name in ("bandwidth", "lift_lipschitz"))
         return ScaledKernel(cls(**described["options"]), *numbers)
 
-    def lifted(self, rows: Array, centre: Array) -> Lifted:
+    def lift_checked(self, rows: Array, centre: Array) -> Lifted:
         """Lift rows, refused when that overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
             lifted = self.lift(rows, centre)

@@ -41,7 +41,7 @@ class Scratch:
         self._held: dict[str, Any] = {}
 
     def tile(self, name: str, shape: tuple[int, int], dtype: Any = np.float32) -> Any:
-        """Give the buffer of that name as an array of that shape; its values are whatever was there."""
+        """Return the buffer of that name as an array of that shape; its values are whatever was there."""
         size = shape[0] * shape[1]
         held = self._held.get(name)
         if held is None or len(held) < size or held.dtype != dtype:
@@ -65,7 +65,7 @@ class Tiler(ABC):
 
     @abstractmethod
     def operand(self, rows: Array) -> Any:
-        """Give rows in the form that tiles are made from."""
+        """Return rows in the form that tiles are made from."""
 
     @abstractmethod
     def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
@@ -88,7 +88,7 @@ class GaussianTiler(Tiler):
         return len(self.bandwidths)
 
     def operand(self, rows: Array) -> tuple[Floating, Floating]:
-        """Give left [2r, -|r|^2, 1] and right [r, 1, -|r|^2]' with r = x / b sqrt(2): their product is -|r - r'|^2."""
+        """Return left [2r, -|r|^2, 1] and right [r, 1, -|r|^2]' with r = x / b sqrt(2): their product is -|r - r'|^2."""
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = (rows - self.centre) * (np.sqrt(0.5) / self.bandwidths[0])
             minus = -np.einsum("ij,ij->i", scaled, scaled)[:, None]
@@ -130,7 +130,7 @@ class DistanceTiler(Tiler):
 
     def operand(self, rows: Array) -> Any:
         """Lift the rows."""
-        return self.families[0].lifted(rows, self.centre)
+        return self.families[0].lift_checked(rows, self.centre)
 
     def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
         """Yield the kernel of every bandwidth, family after family."""
@@ -168,7 +168,7 @@ class GramTiler(Tiler):
         return 1
 
     def operand(self, rows: Array) -> Any:
-        """Give the rows as they are."""
+        """Return the rows as they are."""
         return rows
 
     def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:  # noqa: ARG002
@@ -189,7 +189,7 @@ class FeatureTiler(Tiler):
         return 1
 
     def operand(self, rows: Array) -> Any:
-        """Give the features of the rows as operands."""
+        """Return the features of the rows as operands."""
         return self.gaussian.operand(self.kernel.features(rows))
 
     def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
@@ -214,7 +214,7 @@ def _chain(exponent: Tile, count: int, scratch: Scratch, name: str = "") -> Iter
 
 
 def tiler_for(kernel: Kernel, sample: Array) -> Tiler:
-    """Give the tiler of a frozen kernel; ``sample`` is some rows of the pool, which tell where its middle is."""
+    """Return the tiler of a frozen kernel; ``sample`` is some rows of the pool, which tell where its middle is."""
     if isinstance(kernel, ScaledKernel):
         return path_tiler((kernel.family,), (np.array([kernel.bandwidth]),), sample)
     if isinstance(kernel, FeatureKernel):
@@ -224,7 +224,7 @@ def tiler_for(kernel: Kernel, sample: Array) -> Tiler:
 
 
 def path_tiler(families: Sequence[ScaleFamily], bandwidths: Sequence[Array], sample: Array) -> Tiler:
-    """Give the tiler of families that share one geometry, each on its bandwidths."""
+    """Return the tiler of families that share one geometry, each on its bandwidths."""
     # The median, not the mean: one wild row must not move the centre away from all others.
     centre = np.median(sample, axis=0)
     if len(families) == 1 and isinstance(families[0], Bandwidth) and families[0].base_kernel is GAUSSIAN:

@@ -64,7 +64,7 @@ class BatchResult:
         return self.result.notes
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the record of the batch in plain JSON types: what a history keeps and a series shows."""
+        """Return the record of the batch in plain JSON types: what a history keeps and a series shows."""
         return plain_dict(
             {
                 "batch": self.name,
@@ -89,7 +89,7 @@ class BatchResult:
 
 
 def content_digest(table: Table) -> str:
-    """Give the SHA-256 of a batch's values, the same whatever kind of frame or order of columns they came in."""
+    """Return the SHA-256 of a batch's values, the same whatever kind of frame or order of columns they came in."""
     digest = hashlib.sha256(json.dumps([table.numbers.shape, table.number_names, list(table.categories)]).encode())
     numbers = np.asarray(table.numbers)
     canonical = np.where(np.isnan(numbers), np.nan, numbers) + 0.0  # one NaN, and no negative zero

@@ -133,7 +133,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         rng, frozen = np.random.default_rng(seed), None
         with threads(plan.n_jobs), reporting_to(self.progress):
             if example is not None:
-                frozen, more = self._trained(plan, table, example, rng)
+                frozen, more = self._train(plan, table, example, rng)
                 notes += more
             elif kernel is not None:
                 frozen = adopt(kernel, table, missing=self.missing, train_fraction=self.train_fraction, rng=rng)
@@ -179,7 +179,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         names = [option.name for option in fields(TestOptions)]
         return TestOptions(**{name: getattr(self, name) for name in names}).plan()
 
-    def _trained(
+    def _train(
         self, plan: TestPlan, reference: Table, example: Any, rng: np.random.Generator
     ) -> tuple[FrozenKernel, tuple[str, ...]]:
         table, notes = conform(example, reference, "example")

@@ -47,7 +47,7 @@ class State:
 
 
 def pack(state: State) -> tuple[Tensors, dict[str, Any]]:
-    """Give a state as arrays and a description in plain JSON types."""
+    """Return a state as arrays and a description in plain JSON types."""
     tensors, table = _pack_table(state.reference)
     params = {name: describe_method(value) for name, value in state.params.items() if name not in OWN}
     description = {"params": params, "seed": state.seed, "reference": table, "notes": list(state.notes)}
@@ -58,7 +58,7 @@ def pack(state: State) -> tuple[Tensors, dict[str, Any]]:
 
 
 def unpack(description: dict[str, Any], tensors: Tensors, *, module: Any = None) -> State:
-    """Give back the state that :func:`pack` packed; ``module`` is a torch module that the file only names."""
+    """Return back the state that :func:`pack` packed; ``module`` is a torch module that the file only names."""
     params = {name: restore_method(value, module=module) for name, value in description["params"].items()}
     seed = description["seed"]
     _require(type(seed) is int and seed >= 0, "its seed is no whole number")
@@ -201,7 +201,7 @@ def _texts(values: Any) -> tuple[str, ...]:
 
 
 def _whole_numbers(values: Any, low: int, high: int) -> Rows:
-    """Give whole numbers with low <= value < high."""
+    """Return whole numbers with low <= value < high."""
     _require(values.dtype == np.int64 and values.ndim == 1, "it has no whole numbers where they belong")
     _require(bool(((values >= low) & (values < high)).all()), "it has row or column numbers that do not exist")
     return np.asarray(values, dtype=np.intp)

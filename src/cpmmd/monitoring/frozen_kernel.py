@@ -51,7 +51,7 @@ def train(
     train_fraction: float,
     rng: np.random.Generator,
 ) -> FrozenKernel:
-    """Give the kernel that a procedure chooses on a part of the reference against an example that differs."""
+    """Return the kernel that a procedure chooses on a part of the reference against an example that differs."""
     split_stream, example_stream, choice_stream = rng.spawn(3)
     train_rows, test_rows = set_aside(reference.rows, train_fraction, split_stream, at_most=TRAIN_ROWS)
     some = example_stream.permutation(example.rows)[:TRAIN_ROWS]
@@ -64,7 +64,7 @@ def train(
 
 
 def adopt(kernel: object, reference: Table, *, missing: str, train_fraction: float, rng: np.random.Generator) -> FrozenKernel:
-    """Give a kernel that was chosen elsewhere, or a test result's, in a form that batches can be tested with.
+    """Return a kernel that was chosen elsewhere, or a test result's, in a form that batches can be tested with.
 
     Notes
     -----
@@ -127,7 +127,7 @@ class FrozenTest(Procedure):
             kernel=choice.kernel,
             preparation=choice.preparation,
             calibration=choice.calibration,
-            notes=(*left_out(bins), *_unmarked(pool, choice.preparation)),
+            notes=(*left_out(bins), *_note_unmarked(pool, choice.preparation)),
             evidence=Evidence(pool, np.sort(tested), np.sort(self.frozen.train_rows)),
             engine=Engine.of(bins),
         )
@@ -148,7 +148,7 @@ def _try(fixed: FixedReference, columns: int) -> None:
         raise InputError("The kernel gives no finite values on the reference's rows. Use one that was chosen on such data.")
 
 
-def _unmarked(pool: Pool, preparation: Preparation) -> tuple[str, ...]:
+def _note_unmarked(pool: Pool, preparation: Preparation) -> tuple[str, ...]:
     """Say which columns are missing values in the batch only, where the kernel cannot see that they are."""
     absent = np.flatnonzero(np.isnan(pool.numbers[pool.m :]).any(axis=0))
     columns = [pool.number_names[j] for j in absent if j not in preparation.indicators]

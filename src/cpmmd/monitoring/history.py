@@ -67,10 +67,10 @@ class History:
             raise InputError(f"A history must be a file. {self.path} is a directory; name a file in it.")
         if not self.path.parent.is_dir():
             raise InputError(f"There is no directory {self.path.parent} for the history {self.path.name}. Make it first.")
-        with self._explained():
+        with self._explaining():
             self._connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
         try:
-            with self._explained():
+            with self._explaining():
                 self._open()
         except BaseException:
             self.close()
@@ -78,19 +78,19 @@ class History:
 
     def append(self, record: Mapping[str, Any]) -> bool:
         """Add one batch; False, and nothing changes, when a batch of that name is already there."""
-        values = _checked(record)
-        with self._explained(), self._transaction():
+        values = _check_record(record)
+        with self._explaining(), self._transaction():
             return self._connection.execute(INSERT, values).rowcount == 1
 
     def settle(self, decided: Iterable[Mapping[str, Any]]) -> None:
         """Write the decisions on batches that were appended without one (``adjusted`` None): all or none, and no others."""
-        values = [_checked(record) for record in decided]
-        with self._explained(), self._transaction():
+        values = [_check_record(record) for record in decided]
+        with self._explaining(), self._transaction():
             self._connection.executemany(SETTLE, values)
 
     def records(self) -> list[dict[str, Any]]:
-        """Give all records, first appended first."""
-        with self._explained():
+        """Return all records, first appended first."""
+        with self._explaining():
             rows = self._connection.execute(SELECT).fetchall()
         records = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         return [{**record, "reject": bool(record["reject"])} for record in records]
@@ -142,7 +142,7 @@ class History:
         self._connection.execute("COMMIT")
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explaining(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a damaged file quotes itself
@@ -152,8 +152,8 @@ class History:
             ) from error
 
 
-def _checked(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a record's values in SQL types, refused when a field is absent, unknown or of another type."""
+def _check_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record's values in SQL types, refused when a field is absent, unknown or of another type."""
     if set(record) != set(COLUMNS):
         absent, unknown = sorted(COLUMNS.keys() - record.keys()), sorted(map(str, record.keys() - COLUMNS.keys()))
         raise InputError(f"A batch record must have the fields {', '.join(COLUMNS)}. Absent: {absent}; unknown: {unknown}.")

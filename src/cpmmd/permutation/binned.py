@@ -69,7 +69,7 @@ def cut_bins(m: int, n: int, rng: np.random.Generator, *, target: int = TARGET_B
 
 
 def bin_counts(m: int, n: int, *, target: int, most: int) -> tuple[int, int, int]:
-    """Give the size of bins, about ``target`` and at most ``most`` in all, and how many X and Y have."""
+    """Return the size of bins, about ``target`` and at most ``most`` in all, and how many X and Y have."""
     small = min(m, n)
     wanted = min((m + n) // target, small // FEWEST_BINS)
     size = max(1, min(max(wanted, -(-(m + n) // most)), small // 2))
@@ -91,7 +91,7 @@ def relabelings(bins: Bins, count: int, rng: np.random.Generator) -> tuple[Array
 
 
 def bin_sums(load: Callable[[slice], Array], tiler: Tiler, bins: Bins, plan: TilePlan) -> Array:
-    """Give the (kernels, bins, bins) sums of a tiler's kernels over pairs of different rows.
+    """Return the (kernels, bins, bins) sums of a tiler's kernels over pairs of different rows.
 
     Parameters
     ----------
@@ -159,13 +159,13 @@ def _group(pieces: list[Piece], panel_rows: int) -> list[list[Piece]]:
 
 
 def _operand(load: Callable[[slice], Array], tiler: Tiler, panel: list[Piece], remote: bool) -> Any:
-    """Give a panel's operand, or its bare rows where other machines are to make it: those are sent once."""
+    """Return a panel's operand, or its bare rows where other machines are to make it: those are sent once."""
     rows = load(slice(panel[0].rows.start, panel[-1].rows.stop))
     return rows if remote else tiler.operand(rows)
 
 
 def _row_of_tiles(item: tuple[Piece, list[Piece]], a: Any, b: Any, tiler: Tiler, remote: bool) -> Array:
-    """Give the bin sums of one piece with every later one; a tile with itself counts half, for it is added twice."""
+    """Return the bin sums of one piece with every later one; a tile with itself counts half, for it is added twice."""
     i, others = item
     if remote:
         a, b = tiler.operand(a), tiler.operand(b)
@@ -183,7 +183,7 @@ def _row_of_tiles(item: tuple[Piece, list[Piece]], a: Any, b: Any, tiler: Tiler,
 
 
 def sum_over_bins(tile: Floating, above: int, across: int) -> Array:
-    """Give the sums of a tile over above x across blocks of equal size."""
+    """Return the sums of a tile over above x across blocks of equal size."""
     rows, columns = tile.shape
     down = tile if rows == above else tile.reshape(above, rows // above, columns).sum(axis=1)
     size = columns // across
@@ -211,5 +211,5 @@ def centre_sums(sums: Array, size: int) -> Array:
 
 
 def binned_statistics(sums: Array, bins: Bins, labels: Array) -> Array:
-    """Give the squared MMD of every labeling (rows of ``labels``) from one kernel's bin sums, which are overwritten."""
+    """Return the squared MMD of every labeling (rows of ``labels``) from one kernel's bin sums, which are overwritten."""
     return mmd.quadratic_constant(bins.m, bins.n) * quadratic_forms(centre_sums(sums, bins.size), labels)

@@ -33,7 +33,7 @@ class FixedReference:
         self._kept: tuple[int, Array] | None = None  # bin size, sums: batches of one size share it
 
     def test(self, batch: Array, *, n_permutations: int, rng: np.random.Generator) -> tuple[Ranking, Bins]:
-        """Give the permutation test of the reference against a batch, and the bins that were relabelled.
+        """Return the permutation test of the reference against a batch, and the bins that were relabelled.
 
         Pools of up to 2000 rows are permuted row by row, larger ones in as many bins.
         """
@@ -54,7 +54,7 @@ class FixedReference:
         return ranking, bins
 
     def _sums(self, bins: Bins, batch: Array) -> Array:
-        """Give the sums over all bins: the reference's own from the cache, the others from new kernel values."""
+        """Return the sums over all bins: the reference's own from the cache, the others from new kernel values."""
         sums, x, y = np.empty((bins.count, bins.count)), slice(0, bins.first), slice(bins.first, None)
         sums[x, x] = self._own_sums(bins.size)[x, x]
         sums[y, y] = within_sums(self.kernel, batch, bins.size)
@@ -70,7 +70,7 @@ class FixedReference:
 
 
 def within_sums(kernel: Kernel, rows: Array, size: int) -> Array:
-    """Give a kernel's sums over pairs of bins of consecutive rows, pairs of a row with itself left out."""
+    """Return a kernel's sums over pairs of bins of consecutive rows, pairs of a row with itself left out."""
     sums = np.empty((len(rows) // size, len(rows) // size))
     for a in cut(len(sums), max(1, TILE_ROWS // size)):
         for b in cut(a.stop, max(1, TILE_ROWS // size)):
@@ -80,7 +80,7 @@ def within_sums(kernel: Kernel, rows: Array, size: int) -> Array:
 
 
 def between_sums(kernel: Kernel, rows: Array, others: Array, size: int) -> Array:
-    """Give a kernel's sums over bins of ``rows`` and bins of ``others``."""
+    """Return a kernel's sums over bins of ``rows`` and bins of ``others``."""
     sums = np.empty((len(rows) // size, len(others) // size))
     for a in cut(len(sums), max(1, TILE_ROWS // size)):
         for b in cut(sums.shape[1], max(1, TILE_ROWS // size)):
@@ -89,7 +89,7 @@ def between_sums(kernel: Kernel, rows: Array, others: Array, size: int) -> Array
 
 
 def _block(kernel: Kernel, rows: Array, a: slice, others: Array, b: slice, size: int, *, alike: bool = False) -> Array:
-    """Give the sums over some bins, in double precision like all others: what is ranked together is computed alike."""
+    """Return the sums over some bins, in double precision like all others: what is ranked together is computed alike."""
     i, j = (slice(s.start * size, s.stop * size) for s in (a, b))
     tile = kernel.gram(rows[i], others[j])
     if alike:

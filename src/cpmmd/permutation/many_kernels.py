@@ -23,7 +23,7 @@ TIE = 8e-6  # tolerance in units of |K~|_F, the scale of the quadratic form's sp
 
 
 def pooled_matrix(distances: Array, m: int, values: Callable[[Array], Array]) -> tuple[Single, float, float]:
-    """Give the kernel matrix of the pool with zero diagonal; in double precision its unbiased squared MMD and sum of squares."""
+    """Return the zero-diagonal kernel matrix of the pool; in double precision its unbiased squared MMD and sum of squares."""
     matrix = np.empty(distances.shape, dtype=np.float32)
     to_x, to_y, squares = np.empty(len(matrix)), np.empty(len(matrix)), 0.0
     for start in range(0, len(distances), ROWS):
@@ -39,7 +39,7 @@ def pooled_matrix(distances: Array, m: int, values: Callable[[Array], Array]) ->
 
 
 def paired_matrix(distances: Array, n: int, values: Callable[[Array], Array]) -> tuple[Single, float]:
-    """Give H_ij = k(x_i,x_j) + k(y_i,y_j) - k(x_i,y_j) - k(x_j,y_i) with zero diagonal, and its sum in double precision."""
+    """Return H_ij = k(x_i,x_j) + k(y_i,y_j) - k(x_i,y_j) - k(x_j,y_i) with zero diagonal, and its sum in double precision."""
     H = np.empty((n, n), dtype=np.float32)
     total = 0.0
     for start in range(0, n, ROWS):
@@ -54,14 +54,14 @@ def paired_matrix(distances: Array, n: int, values: Callable[[Array], Array]) ->
 
 
 def forms(matrix: Single, draws: npt.NDArray[np.bool_] | npt.NDArray[np.int8]) -> Array:
-    """Give w' A w for every row w of ``draws``, a chunk of them at a time."""
+    """Return w' A w for every row w of ``draws``, a chunk of them at a time."""
     step = max(1, CHUNK_BYTES // (4 * len(matrix)))
     chunks = range(0, len(draws), step)
     return np.concatenate([quadratic_forms(matrix, draws[c : c + step].astype(np.float32)) for c in chunks])
 
 
 def permutation_statistics(matrix: Single, labels: npt.NDArray[np.bool_], m: int) -> tuple[Array, float]:
-    """Give the squared MMD under every labeling (rows of ``labels``) and the tie tolerance; ``matrix`` is overwritten.
+    """Return the squared MMD under every labeling (rows of ``labels``) and the tie tolerance; ``matrix`` is overwritten.
 
     The observed labeling must be one of them: its statistic is ranked in the same precision as the others.
     """
@@ -71,11 +71,11 @@ def permutation_statistics(matrix: Single, labels: npt.NDArray[np.bool_], m: int
 
 
 def frobenius(matrix: Single) -> float:
-    """Give |A|_F, summed in blocks."""
+    """Return |A|_F, summed in blocks."""
     return float(np.sqrt(sum(float(np.vdot(row, row)) for row in matrix)))
 
 
 def upper_ranks(values: Array, tolerance: float, among: Array | None = None) -> npt.NDArray[np.intp]:
-    """Give for each value how many of ``among`` (or of the values themselves) are at least as large, ties included."""
+    """Return for each value how many of ``among`` (or of the values themselves) are at least as large, ties included."""
     ordered = np.sort(values if among is None else among)
     return len(ordered) - np.searchsorted(ordered, values - tolerance, side="left")

@@ -23,7 +23,7 @@ class TilePlan:
 
 
 def plan_tiles(limit: int, *, width: int, n_kernels: int, bins: int, tile_rows: int = 1024, copies: int = 1) -> TilePlan:
-    """Give the largest tiles and panels that fit ``limit`` bytes.
+    """Return the largest tiles and panels that fit ``limit`` bytes.
 
     ``tile_rows`` is the size of a tile where memory is no question, ``copies`` how times the operands hold a row (the
     powers of a polynomial lift).

@@ -22,7 +22,7 @@ CENTRED_ROWS = 32  # at once: what is taken off stays in the cache
 
 
 def unbiased_mmd2(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
-    """Give the unbiased estimate of the squared MMD (eq. mmd-ustat of the paper).
+    """Return the unbiased estimate of the squared MMD (eq. mmd-ustat of the paper).
 
     Examples
     --------
@@ -38,23 +38,23 @@ def unbiased_mmd2(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
 
 
 def paired_differences(k_xx: Array, k_yy: Array, k_xy: Array) -> Array:
-    """Give H_ij = k(x_i,x_j) + k(y_i,y_j) - k(x_i,y_j) - k(x_j,y_i) for m = n."""
+    """Return H_ij = k(x_i,x_j) + k(y_i,y_j) - k(x_i,y_j) - k(x_j,y_i) for m = n."""
     return np.asarray(k_xx + k_yy - k_xy - k_xy.T)
 
 
 def paired_mmd2(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
-    """Give the one-sample U-statistic over the pairs (x_i, y_i), m = n: Liu's and MMDAgg's estimate."""
+    """Return the one-sample U-statistic over the pairs (x_i, y_i), m = n: Liu's and MMDAgg's estimate."""
     H = paired_differences(k_xx, k_yy, k_xy)
     return float((H.sum() - np.trace(H)) / (len(H) * (len(H) - 1)))
 
 
 def quadratic_constant(m: int, n: int) -> float:
-    """Give c with MMD2_u(w) = c w' K~ w for a U-centred kernel matrix."""
+    """Return c with MMD2_u(w) = c w' K~ w for a U-centred kernel matrix."""
     return 1 / (m * (m - 1)) + 1 / (n * (n - 1)) + 2 / (m * n)
 
 
 def labelled_mmd2(K: Array, labels: Labels) -> Array:
-    """Give the unbiased squared MMD of each labeling (rows of ``labels``, true for X) from sums over blocks, K left as it is.
+    """Return the unbiased squared MMD of each labeling (rows of ``labels``, true for X) from sums over blocks, K left as it is.
 
     One product with the labels and a column of ones: cheaper than U-centring where labelings are few.
     """
@@ -73,7 +73,7 @@ def labelled_mmd2(K: Array, labels: Labels) -> Array:
 
 
 def u_centre(K: Floating, *, overwrite: bool = False) -> Floating:
-    """Give K with zero diagonal and zero row sums, equivalent to K for every unbiased MMD (N >= 3)."""
+    """Return K with zero diagonal and zero row sums, equivalent to K for every unbiased MMD (N >= 3)."""
     size = len(K)
     centred = K if overwrite else K.copy()
     np.fill_diagonal(centred, 0.0)
@@ -86,7 +86,7 @@ def u_centre(K: Floating, *, overwrite: bool = False) -> Floating:
 
 
 def paired_variance(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
-    """Give Liu's variance of sqrt(n) MMD2 for m = n, from the pairs (x_i, y_i); before regularisation.
+    """Return Liu's variance of sqrt(n) MMD2 for m = n, from the pairs (x_i, y_i); before regularisation.
 
     Notes
     -----
@@ -97,7 +97,7 @@ def paired_variance(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
 
 
 def unpaired_variance(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
-    """Give the variance of the squared MMD for any m, n, scaled like :func:`paired_variance`.
+    """Return the variance of the squared MMD for any m, n, scaled like :func:`paired_variance`.
 
     Notes
     -----
@@ -112,11 +112,11 @@ def unpaired_variance(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
 
 
 def variance(k_xx: Array, k_yy: Array, k_xy: Array) -> float:
-    """Give the ratio criterion's variance: Liu's for m = n, the unequal-size one otherwise."""
+    """Return the ratio criterion's variance: Liu's for m = n, the unequal-size one otherwise."""
     m, n = k_xy.shape
     return paired_variance(k_xx, k_yy, k_xy) if m == n else unpaired_variance(k_xx, k_yy, k_xy)
 
 
 def witness(k_rows_x: Array, k_rows_y: Array) -> Array:
-    """Give the witness mean_j k(z, x_j) - mean_j k(z, y_j) of each row z: positive where X is denser."""
+    """Return the witness mean_j k(z, x_j) - mean_j k(z, y_j) of each row z: positive where X is denser."""
     return np.asarray(k_rows_x.mean(axis=1) - k_rows_y.mean(axis=1))

@@ -47,12 +47,12 @@ class Grid:
     fewest_neighbours: float
 
     def needed(self, rows: int) -> float:
-        """Give the effective neighbours a bandwidth must have in a pool of so many rows."""
+        """Return the effective neighbours a bandwidth must have in a pool of so many rows."""
         return min(self.fewest_neighbours, LARGEST_SHARE * rows)
 
 
 def bandwidth_multiples(narrowest: float, widest: float) -> Array:
-    """Give the grid in units of the median distance, widest first."""
+    """Return the grid in units of the median distance, widest first."""
     steps = round(np.log(widest / narrowest) / np.log(GRID_RATIO))
     return np.asarray(widest * GRID_RATIO ** -np.arange(steps + 1))
 
@@ -65,7 +65,7 @@ def geometry_paths(
     sample: Array,
     memory_limit: int,
 ) -> list[Path]:
-    """Give the paths of families that share one geometry.
+    """Return the paths of families that share one geometry.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def geometry_paths(
 
 
 def _path(grid: Grid, bandwidths: Array, sums: Array, bins: Bins, labels: Array) -> Path:
-    """Give the path of one family from its bin sums, without the bandwidths that see too few.
+    """Return the path of one family from its bin sums, without the bandwidths that see too few.
 
     A row's effective neighbours are the sum of its kernel values with the others. Where there are few on average, what is left
     is the noise of some close pairs, and each such bandwidth is one more lottery ticket for every relabeling.
@@ -115,7 +115,7 @@ def _path(grid: Grid, bandwidths: Array, sums: Array, bins: Bins, labels: Array)
 
 
 def _trim(grid: Grid, bandwidths: Array, sample: Array, rows: int) -> Array:
-    """Give the bandwidths that may have neighbours in a pool of so many rows, judged by a sample of it."""
+    """Return the bandwidths that may have neighbours in a pool of so many rows, judged by a sample of it."""
     exponents, base = grid.family.exponents(sample), grid.family.base_kernel
     pairs = exponents[np.triu_indices(len(exponents), 1)]
     least = HOPELESS * grid.needed(rows)

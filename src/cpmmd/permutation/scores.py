@@ -11,7 +11,7 @@ LEAST_SKEWNESS = 0.02  # below it the gamma is a normal for every purpose, and i
 
 
 def tail_scores(statistics: Array) -> Array:
-    """Give -log of the upper tail probability of each value among its row, by a Pearson type III fit.
+    """Return -log of the upper tail probability of each value among its row, by a Pearson type III fit.
 
     The null distribution of a squared MMD is a sum of weighted chi-squares: from nearly normal (narrow kernels) to a single
     chi-square (wide ones). A shifted gamma of the same mean, variance and skewness follows all of them, where a z-score

@@ -88,7 +88,7 @@ def _ridge(ax: Axes, level: int, pool: Pool, rows: Rows, column: DataColumn) -> 
 
 
 def _range(values: Array) -> tuple[float, float]:
-    """Give the ends of a band: the middle 99% of the pool and a little more, so that one outlier does not flatten it."""
+    """Return the ends of a band: the middle 99% of the pool and a little more, so that one outlier does not flatten it."""
     low, high = (float(q) for q in np.quantile(values, [0.005, 0.995]))
     pad, ends = 0.05 * (high - low), (float(values.min()), float(values.max()))
     low, high = max(low - pad, ends[0]), min(high + pad, ends[1])

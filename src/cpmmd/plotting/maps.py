@@ -65,7 +65,7 @@ def _move_to_border(places: Array) -> Array:
 
 
 def _pool_rows(pool: Pool, numbers: Rows, side: int) -> Rows:
-    """Give the pool's rows of row numbers in one sample as it was passed in."""
+    """Return the pool's rows of row numbers in one sample as it was passed in."""
     start, stop = ((0, pool.m), (pool.m, pool.m + pool.n))[side]
     kept = np.arange(stop - start) if pool.kept is None else pool.kept[start:stop]
     return start + np.searchsorted(kept, numbers)
@@ -102,11 +102,11 @@ def _project(
     directions = np.vstack([directions, np.zeros((2, len(kept)))])[:2]
     places = scaled @ directions.T
     places *= np.where(witness @ places < 0, -1.0, 1.0)  # like x to the right and up
-    axis = [_named(number, direction, owner[kept]) for number, direction in enumerate(directions, 1)]
+    axis = [_axis_name(number, direction, owner[kept]) for number, direction in enumerate(directions, 1)]
     return places, (axis[0], axis[1])
 
 
-def _named(number: int, direction: Array, owners: Any) -> str:
+def _axis_name(number: int, direction: Array, owners: Any) -> str:
     """Name a direction by the columns that make most of it."""
     leading = dict.fromkeys(owners[np.argsort(-np.abs(direction), kind="stable")].tolist())
     names = [text(name, 18) for name in list(leading)[:NAMED]]

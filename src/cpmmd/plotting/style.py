@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpmmd.core.arrays import Array
-from cpmmd.core.text import shown
+from cpmmd.core.text import harmless
 from cpmmd.errors import missing_extra
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ CURVES = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (PURPLE, "-.", "^"), (GREEN, ":
 
 
 def axes(ax: Axes | None) -> Axes:
-    """Give the axes to draw on; new ones are transparent."""
+    """Return the axes to draw on; new ones are transparent."""
     if ax is not None:
         return ax
     try:
@@ -51,13 +51,13 @@ def axes(ax: Axes | None) -> Axes:
 
 
 def area(colour: str, hatch: str, opacity: float = FILL) -> dict[str, Any]:
-    """Give the look of a filled area: pale, its hatching a little less so."""
+    """Return the look of a filled area: pale, its hatching a little less so."""
     return {"facecolor": (colour, opacity), "edgecolor": (colour, 1.6 * opacity), "hatch": hatch}
 
 
 def text(name: str, longest: int = 28) -> str:
-    """Give a name from the data as text for a picture: one line, cut to length, its dollars no start of a formula."""
-    return shown(name, longest).replace("$", r"\$")
+    """Return a name from the data as text for a picture: one line, cut to length, its dollars no start of a formula."""
+    return harmless(name, longest).replace("$", r"\$")
 
 
 def legend(ax: Axes, columns: int = 2, **options: Any) -> None:
@@ -67,7 +67,7 @@ def legend(ax: Axes, columns: int = 2, **options: Any) -> None:
 
 
 def density(values: Array, grid: Array) -> Array:
-    """Give a smooth density of values (of some, when there are very many), of a single value a peak."""
+    """Return a smooth density of values (of some, when there are very many), of a single value a peak."""
     from scipy.stats import gaussian_kde
 
     values, step = values[:: max(1, len(values) // SMOOTHED)], float(grid[1] - grid[0])
@@ -81,7 +81,7 @@ def density(values: Array, grid: Array) -> Array:
 
 
 def span(values: Array, margin: float = 0.05) -> tuple[float, float]:
-    """Give the ends of an axis that holds the values."""
+    """Return the ends of an axis that holds the values."""
     low, high = float(values.min()), float(values.max())
     pad = margin * (high - low) or max(abs(low), 1.0) * margin
     return low - pad, high + pad

@@ -67,7 +67,7 @@ class KernelClass:
 
 
 def default_classes() -> tuple[KernelClass, ...]:
-    """Give the classes chosen in docs/theory/full-sample.md."""
+    """Return the classes chosen in docs/theory/full-sample.md."""
     return (
         KernelClass(Bandwidth("gaussian"), fewest_neighbours=30),
         KernelClass(LaplacianL1(), "standard"),

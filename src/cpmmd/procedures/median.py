@@ -80,6 +80,6 @@ class MedianTest(Procedure):
 
 
 def median_kernel(rows: Array, base: str) -> ScaledKernel:
-    """Give the kernel whose bandwidth is the median distance of ``rows``."""
+    """Return the kernel whose bandwidth is the median distance of ``rows``."""
     family = Bandwidth(base)
     return ScaledKernel(family, family.median_bandwidth(rows))

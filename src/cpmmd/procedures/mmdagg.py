@@ -136,7 +136,7 @@ def resampling(m: int, n: int) -> str:
 
 
 def bandwidth_grid(cross: Array, count: int) -> Array:
-    """Give the authors' grid from cross distances: from half the smallest to twice the largest, geometrically."""
+    """Return the authors' grid from cross distances: from half the smallest to twice the largest, geometrically."""
     ordered = np.sort(cross, axis=None)
     low = ordered[0] if ordered[0] >= 0.1 else max(ordered[math.floor(0.05 * len(ordered))], 0.1)
     high = max(ordered[-1], 0.3)
@@ -146,7 +146,7 @@ def bandwidth_grid(cross: Array, count: int) -> Array:
 
 
 def bandwidth_weights(kind: str, count: int) -> Array:
-    """Give weights over the bandwidths that sum to 1."""
+    """Return weights over the bandwidths that sum to 1."""
     position = np.arange(1, count + 1)
     raw = {
         "uniform": np.ones(count),
@@ -160,7 +160,7 @@ def bandwidth_weights(kind: str, count: int) -> Array:
 def simulate(
     pool: Array, m: int, singles: list[RadialKernel], count: int, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    """Give the statistics of all single tests, observed first, under ``count`` common relabelings.
+    """Return the statistics of all single tests, observed first, under ``count`` common relabelings.
 
     Beside them their tie tolerances, and the observed ones again in double precision.
     """
@@ -185,7 +185,7 @@ def _labels(m: int, n: int, count: int, rng: np.random.Generator) -> npt.NDArray
 
 
 def _statistics(apart: Array, m: int, single: RadialKernel, draws: npt.NDArray[Any]) -> tuple[Array, float, float]:
-    """Give one kernel's statistics, observed first, its tie tolerance, and the observed one in double precision."""
+    """Return one kernel's statistics, observed first, its tie tolerance, and the observed one in double precision."""
     if draws.dtype == bool:
         matrix, mmd2, _ = many.pooled_matrix(apart, m, single.of_distances)
         return *many.permutation_statistics(matrix, draws, m), mmd2
@@ -197,7 +197,7 @@ def _statistics(apart: Array, m: int, single: RadialKernel, draws: npt.NDArray[A
 def aggregate(
     values: Array, tolerance: Array, weight: Array, alpha: float, b1: int, b3: int
 ) -> tuple[npt.NDArray[np.bool_], float]:
-    """Give which single tests reject at the corrected levels, and the correction u.
+    """Return which single tests reject at the corrected levels, and the correction u.
 
     Notes
     -----

@@ -139,7 +139,7 @@ def _kernels(name: str, grid: Array) -> list[RadialKernel]:
 
 
 def bandwidth_grid(apart: Array, count: int) -> Array:
-    """Give evenly spaced bandwidths from half the 5% to twice the 95% quantile of the pool's distances.
+    """Return evenly spaced bandwidths from half the 5% to twice the 95% quantile of the pool's distances.
 
     The authors' quantiles: of the upper triangle with its diagonal, zeros replaced by the median.
     """

@@ -154,10 +154,10 @@ class SplitTest(Procedure):
         preparation = Preparation.fit(pool, rows, scale=self.scale)
         train = PreparedPool(preparation.transform(pool, rows), m, pool.row_shape)
         selector = selector_for(self.family, self.ascent)
-        criterion, calibration = self._calibrated(selector, train, options.alpha, calibration_stream)
+        criterion, calibration = self._calibrate(selector, train, options.alpha, calibration_stream)
         return _Trained(train, preparation, criterion, calibration, selector.select(train, criterion, selection_stream))
 
-    def _calibrated(
+    def _calibrate(
         self, selector: Selector, train: PreparedPool, alpha: float, rng: np.random.Generator
     ) -> tuple[Criterion, Calibration | None]:
         criterion = self.criterion

@@ -16,7 +16,7 @@ from cpmmd.selection.certificates import Certificate, LowerBound
 
 
 def assurance(result: TestOutcome, explanation: Explanation | None) -> Block:
-    """Give the section on level, resolution, certificate and remarks."""
+    """Return the section on level, resolution, certificate and remarks."""
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
     tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of x and {cells.count(nt)} of y"
     said = () if explanation is None else explanation.notes
@@ -41,7 +41,7 @@ def assurance(result: TestOutcome, explanation: Explanation | None) -> Block:
 
 
 def repetition(command: str | None, call: str, version: str) -> Block:
-    """Give the section with the command, the Python call and the versions it was run with."""
+    """Return the section with the command, the Python call and the versions it was run with."""
     versions = [("cpmmd", version), ("Python", platform.python_version()), ("numpy", np.__version__)]
     return blocks.section(
         "repeat",
@@ -55,7 +55,7 @@ def repetition(command: str | None, call: str, version: str) -> Block:
 
 
 def _program(call: str) -> str:
-    """Give a call with the import it needs."""
+    """Return a call with the import it needs."""
     names = sorted(set(re.findall(r"\b[A-Za-z]\w*(?=\()", call)) & set(public_names()))
     return f"from cpmmd import {', '.join(names)}\n\nresult = {call}"
 

@@ -6,55 +6,55 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cpmmd.core.plain import to_plain
-from cpmmd.core.text import LINE, shown
+from cpmmd.core.text import LINE, harmless
 
 Block = dict[str, Any]
 CODE = 4000  # characters of a line of code: longer than any command a person types
 
 
 def text(sentence: str) -> Block:
-    """Give a paragraph."""
-    return {"kind": "text", "text": shown(sentence, LINE)}
+    """Return a paragraph."""
+    return {"kind": "text", "text": harmless(sentence, LINE)}
 
 
 def facts(pairs: Iterable[tuple[str, str | None]]) -> Block:
-    """Give terms with their values; those without a value are left out."""
-    return {"kind": "facts", "items": [{"term": term, "value": shown(value, LINE)} for term, value in pairs if value]}
+    """Return terms with their values; those without a value are left out."""
+    return {"kind": "facts", "items": [{"term": term, "value": harmless(value, LINE)} for term, value in pairs if value]}
 
 
 def notes(sentences: Iterable[str]) -> Block:
-    """Give a list of remarks, each once."""
-    return {"kind": "notes", "items": list(dict.fromkeys(shown(sentence, LINE) for sentence in sentences))}
+    """Return a list of remarks, each once."""
+    return {"kind": "notes", "items": list(dict.fromkeys(harmless(sentence, LINE) for sentence in sentences))}
 
 
 def code(program: str, language: str) -> Block:
-    """Give something to type again."""
+    """Return something to type again."""
     return {
         "kind": "code",
         "language": language,
-        "text": "\n".join(shown(line, CODE) if line else "" for line in program.splitlines()),
+        "text": "\n".join(harmless(line, CODE) if line else "" for line in program.splitlines()),
     }
 
 
 def figure(name: str, title: str, description: str, *, wide: bool = False) -> Block:
-    """Give the place of a picture, with what it says for those who do not see it."""
-    return {"kind": "figure", "id": name, "title": title, "description": shown(description, LINE), "wide": wide}
+    """Return the place of a picture, with what it says for those who do not see it."""
+    return {"kind": "figure", "id": name, "title": title, "description": harmless(description, LINE), "wide": wide}
 
 
 def table(name: str, caption: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]], *, note: str = "") -> Block:
-    """Give a table of raw values; a column is its label and its kind (``cells`` says which there are)."""
+    """Return a table of raw values; a column is its label and its kind (``cells`` says which there are)."""
     return {
         "kind": "table",
         "id": name,
-        "caption": shown(caption, LINE),
-        "columns": [{"label": shown(label), "type": kind} for label, kind in columns],
-        "rows": [[shown(v) if isinstance(v, str) else v for v in to_plain(list(row))] for row in rows],
+        "caption": harmless(caption, LINE),
+        "columns": [{"label": harmless(label), "type": kind} for label, kind in columns],
+        "rows": [[harmless(v) if isinstance(v, str) else v for v in to_plain(list(row))] for row in rows],
         "note": note,
     }
 
 
 def section(name: str, title: str, blocks: Iterable[Block | None]) -> Block:
-    """Give a part of the report with a heading of its own; blocks without content are left out."""
+    """Return a part of the report with a heading of its own; blocks without content are left out."""
     return {"id": name, "title": title, "blocks": [b for b in blocks if b is not None and not _empty(b)]}
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cpmmd.core.text import shown
+from cpmmd.core.text import harmless
 
 NOTHING = "–"
 NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers
@@ -17,7 +17,7 @@ SPREAD = 100  # positive numbers more different than this have a format each: th
 
 
 def column_texts(values: Sequence[Any], kind: str) -> list[str]:
-    """Give the texts of one table column.
+    """Return the texts of one table column.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def column_texts(values: Sequence[Any], kind: str) -> list[str]:
 
 
 def cell_text(value: Any, kind: str) -> str:
-    """Give the text of one value of a kind that needs no look at its neighbours."""
+    """Return the text of one value of a kind that needs no look at its neighbours."""
     if value is None:
         return NOTHING
     if kind == "count":
@@ -48,12 +48,12 @@ def cell_text(value: Any, kind: str) -> str:
     if kind == "flag":
         return "yes" if value else "no"
     if kind == "time":
-        return shown(value).replace("T", " ")[:16]  # to the minute
-    return shown(value)
+        return harmless(value).replace("T", " ")[:16]  # to the minute
+    return harmless(value)
 
 
 def number_format(values: Sequence[float]) -> str:
-    """Give one format for all: DIGITS significant digits of the largest, no decimals where all are whole."""
+    """Return one format for all: DIGITS significant digits of the largest, no decimals where all are whole."""
     largest = max((abs(float(v)) for v in values), default=0.0)
     if all(float(v).is_integer() for v in values) and largest < 1e9:
         return ".0f"
@@ -63,7 +63,7 @@ def number_format(values: Sequence[float]) -> str:
 
 
 def number(value: float) -> str:
-    """Give a number within a sentence: its significant digits, no zeros behind them."""
+    """Return a number within a sentence: its significant digits, no zeros behind them."""
     text = format(float(value), number_format([value]))
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from cpmmd.core.text import LINE, shown
+from cpmmd.core.text import LINE, harmless
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report import cells
@@ -26,7 +26,7 @@ def content(
     title: str | None = None,
     explanation: Explanation | None = None,
 ) -> dict[str, Any]:
-    """Give everything a report of one test says, in plain JSON types.
+    """Return everything a report of one test says, in plain JSON types.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def content(
         explanation = without_rare_levels(explanation, result.tested_sizes)
     return {
         "format": FORMAT,
-        "title": shown(title or QUESTION, 160),
+        "title": harmless(title or QUESTION, 160),
         "verdict": verdict(result, explanation),
         "sections": [
             evidence(result),
@@ -75,7 +75,7 @@ def footer(version: str) -> str:
 
 
 def verdict(result: TestOutcome, explanation: Explanation | None) -> Block:
-    """Give the answer, a sentence or two, and the few numbers that matter."""
+    """Return the answer, a sentence or two, and the few numbers that matter."""
     below = "at or below" if result.pvalue <= result.alpha else "above"
     plain = f"p = {cells.number(result.pvalue)} is {below} the level {result.alpha:g}."
     sentences = [explanation.sentence if explanation is not None else plain]
@@ -84,7 +84,7 @@ def verdict(result: TestOutcome, explanation: Explanation | None) -> Block:
     return {
         "reject": result.reject,
         "headline": "The samples differ" if result.reject else "No difference found",
-        "sentences": [shown(sentence, LINE) for sentence in sentences],
+        "sentences": [harmless(sentence, LINE) for sentence in sentences],
         "pvalue": result.pvalue,
         "alpha": result.alpha,
         "statistic": result.statistic,

@@ -49,7 +49,7 @@ STYLE: dict[Any, Any] = {
 
 
 def draw_figures(content: Mapping[str, Any], drawings: Drawings) -> tuple[dict[str, str], Stylesheet]:
-    """Give the SVG of every figure in a report's dictionary, and the style they share."""
+    """Return the SVG of every figure in a report's dictionary, and the style they share."""
     sheet, pictures = Stylesheet(PALETTE), {}
     for block in (b for section in content["sections"] for b in section["blocks"] if b["kind"] == "figure"):
         name = block["id"]
@@ -98,7 +98,7 @@ def _tidy(ax: Any) -> None:
 
 
 def result_drawings(result: TestOutcome, explanation: Explanation | None) -> Drawings:
-    """Give what draws each picture of one test."""
+    """Return what draws each picture of one test."""
     drawings: dict[str, Drawing] = {
         "null-distribution": lambda ax: plotting.null_distribution(result, ax=ax),
         "criterion-path": lambda ax: plotting.criterion_path(result, ax=ax),
@@ -116,6 +116,6 @@ def result_drawings(result: TestOutcome, explanation: Explanation | None) -> Dra
 
 
 def series_drawings(records: Sequence[Mapping[str, Any]], alpha: float | None) -> Drawings:
-    """Give what draws the picture of a series."""
+    """Return what draws the picture of a series."""
     latest, limit = list(records[-MOST_BATCHES:]), {} if alpha is None else {"alpha": alpha}
     return {"batch-series": lambda ax: plotting.batch_series(latest, ax=ax, **limit)}

@@ -11,7 +11,7 @@ FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "mar
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """Give the format that a path's suffix asks for."""
+    """Return the format that a path's suffix asks for."""
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise InputError(f"A report's path must end in .html, .md or .json. Got {str(path)!r}; rename it.")

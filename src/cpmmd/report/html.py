@@ -17,7 +17,7 @@ ONE_LINE = 32  # characters of a table cell that stay on one line
 
 
 def html(content: Mapping[str, Any], pictures: Mapping[str, str], sheet: Stylesheet) -> str:
-    """Give the page; ``pictures`` are the SVG elements of the figures in ``content``, ``sheet`` what they wear."""
+    """Return the page; ``pictures`` are the SVG elements of the figures in ``content``, ``sheet`` what they wear."""
     try:
         from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
@@ -26,7 +26,7 @@ def html(content: Mapping[str, Any], pictures: Mapping[str, str], sheet: Stylesh
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
     style, script = f"{_resource('style.css')}{sheet.css}\n", _resource("sort.js")
     page: str = environment.from_string(_resource("page.html")).render(
-        content={**content, "sections": [_arranged(section) for section in content["sections"]]},
+        content={**content, "sections": [_arrange(section) for section in content["sections"]]},
         # Our own files and cleaned SVG: the only text that is not escaped.
         pictures={name: Markup(svg) for name, svg in pictures.items()},
         style=Markup(style),
@@ -37,7 +37,7 @@ def html(content: Mapping[str, Any], pictures: Mapping[str, str], sheet: Stylesh
 
 
 def policy(style: str, script: str) -> str:
-    """Give a content security policy under which nothing but these two texts styles or runs, and nothing is fetched."""
+    """Return a content security policy under which nothing but these two texts styles or runs, and nothing is fetched."""
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -52,7 +52,7 @@ def _resource(name: str) -> str:
     return files("cpmmd.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _arranged(section: Mapping[str, Any]) -> dict[str, Any]:
+def _arrange(section: Mapping[str, Any]) -> dict[str, Any]:
     """Put neighbouring figures side by side, and tables into lines of cells."""
     arranged: list[dict[str, Any]] = []
     for kind, run in groupby(section["blocks"], key=lambda block: block["kind"]):

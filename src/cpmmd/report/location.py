@@ -7,7 +7,7 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
-from cpmmd.core.text import shown
+from cpmmd.core.text import harmless
 from cpmmd.explain.columns import date_text
 from cpmmd.explain.values import ColumnContribution, Effect, Explanation
 from cpmmd.procedures.outcome import TestOutcome
@@ -22,7 +22,7 @@ MOST_VALUES = 8  # columns of the table of rows: the leading features
 
 
 def location(result: TestOutcome, explanation: Explanation | None, *, rows: bool) -> Block:
-    """Give the section; it says so when nothing is known."""
+    """Return the section; it says so when nothing is known."""
     if explanation is None:
         return blocks.section("where", "Where", [blocks.text("This result carries no rows, so it cannot say where.")])
     caution = (
@@ -49,7 +49,7 @@ def location(result: TestOutcome, explanation: Explanation | None, *, rows: bool
 
 def leaders(features: Sequence[ColumnContribution]) -> str:
     """Name the leading features with their shares."""
-    named = ", ".join(f"{shown(f.label)} {cells.cell_text(f.contribution, 'share')}" for f in features[:3])
+    named = ", ".join(f"{harmless(f.label)} {cells.cell_text(f.contribution, 'share')}" for f in features[:3])
     return f"Share of the squared MMD lost when a column is shuffled across both samples: {named}." if named else ""
 
 
@@ -62,9 +62,9 @@ def effect_sentence(effect: Effect) -> str:
 
 
 def without_rare_levels(explanation: Explanation, sizes: tuple[int, int]) -> Explanation:
-    """Give the explanation with the levels that fewer than FEW rows have under one name: they would say who those rows are."""
+    """Return the explanation with the levels that fewer than FEW rows have under one name: they would say who those rows are."""
 
-    def named(feature: ColumnContribution) -> ColumnContribution:
+    def rename_rare(feature: ColumnContribution) -> ColumnContribution:
         levels: dict[str, tuple[float, float]] = {}
         for level, (x, y) in (feature.levels or {}).items():
             name = level if x * sizes[0] + y * sizes[1] >= FEW else RARE
@@ -72,7 +72,7 @@ def without_rare_levels(explanation: Explanation, sizes: tuple[int, int]) -> Exp
             levels[name] = (x_so_far + x, y_so_far + y)
         return replace(feature, levels=levels) if levels else feature
 
-    return replace(explanation, columns=tuple(named(column) for column in explanation.columns))
+    return replace(explanation, columns=tuple(rename_rare(column) for column in explanation.columns))
 
 
 def _features(features: Sequence[ColumnContribution]) -> Block:
@@ -82,7 +82,7 @@ def _features(features: Sequence[ColumnContribution]) -> Block:
     rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *_typical(f)] for f in chosen]
     if any(f.difference for f in chosen):
         columns.append(("y is", "words"))
-        rows = [[*row, shown(f.difference or cells.NOTHING, 80)] for row, f in zip(rows, chosen, strict=True)]
+        rows = [[*row, harmless(f.difference or cells.NOTHING, 80)] for row, f in zip(rows, chosen, strict=True)]
     note = "Share of the squared MMD lost when the column is shuffled across both samples; in x and y, means or shares."
     if len(features) > MOST_FEATURES:
         note = f"The first {MOST_FEATURES} of {cells.count(len(features))} columns. {note}"
@@ -94,7 +94,7 @@ def _typical(feature: ColumnContribution) -> tuple[str, str]:
     if not feature.levels:
         return _means(feature)
     level, (x, y) = next(iter(feature.levels.items()))
-    return f"{shown(level, 24)} {x:.0%}", f"{shown(level, 24)} {y:.0%}"
+    return f"{harmless(level, 24)} {x:.0%}", f"{harmless(level, 24)} {y:.0%}"
 
 
 def _means(feature: ColumnContribution) -> tuple[str, str]:
@@ -117,7 +117,7 @@ def _rows(explanation: Explanation) -> list[Block]:
         chosen = [name for name in leading if any(name in row.values for row in evidence)]
         rows = [[row.row, row.witness, *(row.values.get(name) for name in chosen)] for row in evidence]
         kinds = [_kind([row.values.get(name) for row in evidence]) for name in chosen]
-        labels = [shown(f.label, HEADER) for f in explanation.columns if f.name in chosen]
+        labels = [harmless(f.label, HEADER) for f in explanation.columns if f.name in chosen]
         columns = [("Row", "count"), ("Witness", "number"), *zip(labels, kinds, strict=True)]
         every = len(explanation.columns)
         note = f"The {len(chosen)} leading columns of {cells.count(every)}." if every > len(chosen) else ""

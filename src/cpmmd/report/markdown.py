@@ -15,7 +15,7 @@ OPENING = re.compile(r"^(\s*)(#+|[-+=]|\d+(?=[.)]))")
 
 
 def markdown(content: Mapping[str, Any]) -> str:
-    """Give the Markdown text."""
+    """Return the Markdown text."""
     verdict = content["verdict"]
     lines = [f"# {plain(verdict['headline'])}", "", f"*{plain(content['title'])}*", ""]
     lines += [paragraph(sentence) + "\n" for sentence in verdict["sentences"]]
@@ -32,7 +32,7 @@ def markdown(content: Mapping[str, Any]) -> str:
 def plain(text: str) -> str:
     """Escape running text: no markup, no HTML, no link that was not one."""
     text = LINKS.sub(lambda found: "\\" + found.group(), SPECIAL.sub(r"\\\1", text))
-    return _isolated(text)
+    return _isolate(text)
 
 
 def paragraph(text: str) -> str:
@@ -41,11 +41,11 @@ def paragraph(text: str) -> str:
 
 
 def span(text: str) -> str:
-    """Give a name from the data as a code span, in which nothing but its end has a meaning."""
+    """Return a name from the data as a code span, in which nothing but its end has a meaning."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     padding = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{padding}{_isolated(text)}{padding}{fence}"
+    return f"{fence}{padding}{_isolate(text)}{padding}{fence}"
 
 
 def _escape_opening(found: re.Match[str]) -> str:
@@ -53,7 +53,7 @@ def _escape_opening(found: re.Match[str]) -> str:
     return f"{start}\\{mark}" if not mark[0].isdigit() else f"{start}{mark}\\"
 
 
-def _isolated(text: str) -> str:
+def _isolate(text: str) -> str:
     """Keep right-to-left letters from reordering what stands around them (first strong isolate, and its end)."""
     return f"\u2068{text}\u2069" if has_right_to_left(text) else text
 

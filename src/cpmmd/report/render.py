@@ -48,7 +48,7 @@ def finish(said: Mapping[str, Any], drawings: Drawings, path: Path | None, form:
 
 
 def render(said: Mapping[str, Any], drawings: Drawings, *, form: str) -> str:
-    """Give a report's dictionary as ``"html"``, ``"markdown"`` or ``"json"``; only HTML draws the pictures."""
+    """Return a report's dictionary as ``"html"``, ``"markdown"`` or ``"json"``; only HTML draws the pictures."""
     if form == "markdown":
         return markdown(said)
     if form == "json":

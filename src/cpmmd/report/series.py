@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cpmmd.core.text import LINE, shown
+from cpmmd.core.text import LINE, harmless
 from cpmmd.errors import InputError
 from cpmmd.report import blocks, cells
 from cpmmd.report.assurance import repetition
@@ -39,7 +39,7 @@ def write_series(
     title: str | None = None,
     command: str | None = None,
 ) -> str:
-    """Give the report of a series of batches, and write it when a path is given; its suffix decides the format.
+    """Return the report of a series of batches, and write it when a path is given; its suffix decides the format.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ def write_series(
 def series_content(
     records: Sequence[Record], *, alpha: float | None = None, title: str | None = None, command: str | None = None
 ) -> dict[str, Any]:
-    """Give everything a report of a series says, in plain JSON types."""
+    """Return everything a report of a series says, in plain JSON types."""
     from cpmmd import __version__
 
     _check(records)
     return {
         "format": FORMAT,
-        "title": shown(title or "Batches against a reference", 160),
+        "title": harmless(title or "Batches against a reference", 160),
         "verdict": _verdict(records, alpha),
         "sections": [
             blocks.section("batches", "Batches", [_figure(records), _table(records)]),
@@ -97,19 +97,19 @@ def _verdict(records: Sequence[Record], alpha: float | None) -> Block:
     flagged = [record for record in records if record["reject"]]
     total, last = len(records), records[-1]
     some = f"{cells.count(len(flagged))} of {cells.count(total)} batches {'differs' if len(flagged) == 1 else 'differ'}"
-    sentences = [f"The latest, {shown(last['batch'])}, {'differs' if last['reject'] else 'does not differ'} ({_p(last)})."]
+    sentences = [f"The latest, {harmless(last['batch'])}, {'differs' if last['reject'] else 'does not differ'} ({_p(last)})."]
     if flagged and not last["reject"]:
-        sentences.append(f"The last one that does is {shown(flagged[-1]['batch'])} ({_p(flagged[-1])}).")
+        sentences.append(f"The last one that does is {harmless(flagged[-1]['batch'])} ({_p(flagged[-1])}).")
     lowest = min(records, key=lambda record: record["pvalue"])
     numbers = [
         ("Batches", cells.count(total), _period(records)),
         ("Flagged", cells.count(len(flagged)), "" if alpha is None else f"level {alpha:g}"),
-        ("Smallest p", cells.number(lowest["pvalue"]), shown(lowest["batch"])),
+        ("Smallest p", cells.number(lowest["pvalue"]), harmless(lowest["batch"])),
     ]
     return {
         "reject": bool(flagged),
         "headline": f"{some} from the reference" if flagged else f"No batch of {cells.count(total)} differs from the reference",
-        "sentences": [shown(sentence, LINE) for sentence in sentences],
+        "sentences": [harmless(sentence, LINE) for sentence in sentences],
         "batches": total,
         "flagged": len(flagged),
         "alpha": alpha,
@@ -124,11 +124,11 @@ def _p(record: Record) -> str:
 
 def _period(records: Sequence[Record]) -> str:
     times = [str(record["time"]) for record in records if record.get("time")]
-    return f"{shown(times[0][:10])} to {shown(times[-1][:10])}" if times else ""
+    return f"{harmless(times[0][:10])} to {harmless(times[-1][:10])}" if times else ""
 
 
 def _figure(records: Sequence[Record]) -> Block:
-    flagged = [shown(record["batch"]) for record in records if record["reject"]]
+    flagged = [harmless(record["batch"]) for record in records if record["reject"]]
     named = f"Flagged: {', '.join(flagged[:10])}{' and others' if len(flagged) > 10 else ''}." if flagged else "None is flagged."
     title = "p-values over time" if len(records) <= MOST_DRAWN else f"p-values of the latest {MOST_DRAWN} batches"
     return blocks.figure("batch-series", title, f"One p-value for each batch. {named}", wide=True)
@@ -136,7 +136,7 @@ def _figure(records: Sequence[Record]) -> Block:
 
 def _table(records: Sequence[Record]) -> Block:
     """Table the latest batches; of the older ones those that differ."""
-    chosen = _chosen(records)
+    chosen = _choose(records)
     present = [column for column in COLUMNS if any(records[i].get(column[1]) is not None for i in chosen)]
     rows = [[records[i].get(key) for _, key, _ in present] for i in chosen]
     left = len(records) - len(chosen)
@@ -145,7 +145,7 @@ def _table(records: Sequence[Record]) -> Block:
     return {**table, "flagged": [place for place, i in enumerate(chosen) if records[i]["reject"]]}
 
 
-def _chosen(records: Sequence[Record]) -> list[int]:
+def _choose(records: Sequence[Record]) -> list[int]:
     if len(records) <= MOST_BATCHES:
         return list(range(len(records)))
     half = MOST_BATCHES // 2

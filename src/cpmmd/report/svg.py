@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
 
-from cpmmd.core.text import LINE, shown
+from cpmmd.core.text import LINE, harmless
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"
@@ -33,7 +33,7 @@ class Stylesheet:
     classes: dict[str, str] = field(default_factory=dict)
 
     def class_of(self, style: str) -> str:
-        """Give the class that stands for a style attribute; empty when nothing of it is kept."""
+        """Return the class that stands for a style attribute; empty when nothing of it is kept."""
         kept = "; ".join(self._declarations(style))
         return self.classes.setdefault(kept, f"s{len(self.classes)}") if kept else ""
 
@@ -55,7 +55,7 @@ class Stylesheet:
 
 
 def inline_svg(figure: Any, *, name: str, title: str, description: str, sheet: Stylesheet) -> str:
-    """Give the figure's SVG element, named and described for a screen reader."""
+    """Return the figure's SVG element, named and described for a screen reader."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     root = ElementTree.fromstring(NOT_XML.sub("", buffer.getvalue()))
@@ -87,7 +87,7 @@ def _localise(element: ElementTree.Element, name: str, sheet: Stylesheet) -> Non
     """Make ids this figure's own, turn the style attribute into a class, and let no link leave the file."""
     element.tag = element.tag.removeprefix(NAMESPACE)
     if element.text and element.text.strip():
-        element.text = shown(element.text, LINE)
+        element.text = harmless(element.text, LINE)
     link = element.attrib.pop(HREF, element.attrib.pop("href", ""))
     if link.startswith("#"):
         element.set("href", f"#{name}-{link[1:]}")

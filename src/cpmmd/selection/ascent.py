@@ -36,7 +36,7 @@ class AscentSelector:
     options: Ascent
 
     def select(self, train: PreparedPool, criterion: Criterion, rng: np.random.Generator) -> Selection:
-        """Give the trained kernel that maximises ``criterion`` on the training half."""
+        """Return the trained kernel that maximises ``criterion`` on the training half."""
         problem = self._problem(self.family, train)
         with one_torch_thread():
             run = ascend(problem, train.labels[None], criterion, self.options, draw_seeds(1, rng), rng, stage="training")
@@ -62,7 +62,7 @@ class AscentSelector:
         )
 
     def maxima(self, train: PreparedPool, labels: Labels, criterion: Criterion, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Give (MMD2, complexity) at the maximiser of each relabeling, trained in batched runs of STACK members.
+        """Return (MMD2, complexity) at the maximiser of each relabeling, trained in batched runs of STACK members.
 
         Each run is on one thread, several runs side by side: the answer then does not depend on the number of threads, as it
         would if they shared a product (rounding grows over a hundred steps of Adam).
@@ -162,7 +162,7 @@ class _Batches:
         self.whole = self.draw() if self.sampled else (inputs, self._weights(labels))
 
     def draw(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give a random batch, X first where there is one member."""
+        """Return a random batch, X first where there is one member."""
         rows = self.rng.permutation(self.labels.shape[1])[: self.batch_rows]
         if len(self.labels) == 1:  # stratified, and X first, which the paired variance needs
             x, y = np.flatnonzero(self.labels[0]), np.flatnonzero(~self.labels[0])
@@ -171,7 +171,7 @@ class _Batches:
         return self.inputs[torch.as_tensor(rows)], self._weights(self.labels[:, rows])
 
     def _weights(self, labels: Labels) -> torch.Tensor:
-        """Give (E, n, 2) indicator columns of X and of Y."""
+        """Return (E, n, 2) indicator columns of X and of Y."""
         stacked = torch.as_tensor(np.stack([labels, ~labels], axis=-1))
         return stacked.to(self.inputs.dtype).to(self.inputs.device)
 
@@ -179,7 +179,7 @@ class _Batches:
 def _evaluate(
     problem: Trainable, parameters: Parameters, rows: torch.Tensor, weights: torch.Tensor, criterion: Criterion
 ) -> dict[str, torch.Tensor]:
-    """Give the criterion and what it is made of, for each member."""
+    """Return the criterion and what it is made of, for each member."""
     K = problem.gram(parameters, rows)
     mmd2 = stacked_mmd2(K, weights)
     unknown = torch.full_like(mmd2, torch.nan)  # what a calibration need not know at every step
@@ -202,7 +202,7 @@ def data_norm(rows: torch.Tensor) -> float:
 
 
 def stacked_mmd2(K: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Give the unbiased squared MMD of each (n, n) kernel matrix with unit diagonal under its labels."""
+    """Return the unbiased squared MMD of each (n, n) kernel matrix with unit diagonal under its labels."""
     sums = weights.mT @ (K @ weights)  # [[xx, xy], [yx, yy]]
     m, n = weights.sum(dim=1).unbind(dim=1)
     within = (sums[:, 0, 0] - m) / (m * (m - 1)) + (sums[:, 1, 1] - n) / (n * (n - 1))
@@ -210,7 +210,7 @@ def stacked_mmd2(K: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
 
 
 def stacked_variance(K: torch.Tensor, m: int) -> torch.Tensor:
-    """Give the ratio criterion's variance, X being the first ``m`` rows (see :func:`cpmmd.mmd.variance`)."""
+    """Return the ratio criterion's variance, X being the first ``m`` rows (see :func:`cpmmd.mmd.variance`)."""
     n = K.shape[1] - m
     to_x, to_y = K[:, :, :m].mean(dim=2), K[:, :, m:].mean(dim=2)
     gap_x, gap_y = (to_x - to_y)[:, :m], (to_y - to_x)[:, m:]
@@ -258,7 +258,7 @@ class _Keeper:
         self.rows.append(table.numpy())
         value, finite = table[0], torch.isfinite(table[0])
         if bool((self.alive & ~finite).any()):
-            self._diverged(step)
+            self._note_divergence(step)
         self.alive &= finite
         better = self.alive & (value > self.value)
         if not bool(better.any()):
@@ -272,7 +272,7 @@ class _Keeper:
                 chosen = better.to(p.device)
                 self.best[name][chosen] = p.detach()[chosen]
 
-    def _diverged(self, step: int) -> None:
+    def _note_divergence(self, step: int) -> None:
         if step == 0:
             raise InputError(
                 "The criterion is not a finite number before training has begun. Check the inputs' scale ({setting}) and the "
@@ -282,7 +282,7 @@ class _Keeper:
         self.notes.append(f"training diverged at step {step} (not a finite number); the best iterate before it is used")
 
     def run(self) -> Run:
-        """Give what was kept."""
+        """Return what was kept."""
         stacked = np.array(self.rows)
         history = {name: stacked[:, i] for i, name in enumerate(COLUMNS)}
         return Run(self.best, self.step, history, tuple(dict.fromkeys(self.notes)))

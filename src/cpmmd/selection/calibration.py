@@ -20,7 +20,7 @@ SETTLED = 0.02  # relative change of C1 that ends it
 def calibrate(
     selector: Selector, train: PreparedPool, criterion: ComplexityPenalized, *, alpha: float, rng: np.random.Generator
 ) -> Calibration:
-    """Give C1-hat from null permutations of the training half.
+    """Return C1-hat from null permutations of the training half.
 
     Notes
     -----
@@ -52,6 +52,6 @@ def _quantile(
 
 
 def quantile_order(n_calibration: int, alpha: float) -> int:
-    """Give which order statistic is the (1 - alpha) quantile, counted from 1, at most ``n_calibration``."""
+    """Return which order statistic is the (1 - alpha) quantile, counted from 1, at most ``n_calibration``."""
     # The tiny subtraction keeps ceil(0.95 * 20) at 19 although 0.95 * 20 rounds up.
     return min(math.ceil((1 - alpha) * (n_calibration + 1) - 1e-9), n_calibration)

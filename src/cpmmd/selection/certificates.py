@@ -88,7 +88,7 @@ def imbalance(m: int, n: int) -> float:
 
 
 def uci_constants(bound: float, lipschitz: float, m: int, n: int) -> tuple[float, float]:
-    """Give (C_1, C_2) of the two-sample UCI for a base kernel with 0 <= k <= ``bound``.
+    """Return (C_1, C_2) of the two-sample UCI for a base kernel with 0 <= k <= ``bound``.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def power_threshold(bound: float, alpha: float, delta: float, held_out: int) -> 
 
 
 def finite_grid_gap(n_kernels: int, m: int, n: int, *, bound: float = 1.0, delta: float = 0.05) -> float:
-    """Give how much MMD2 the best of ``n_kernels`` can be missed by: 2 C_2 sqrt(ln(2B/delta) / N).
+    """Return how much MMD2 the best of ``n_kernels`` can be missed by: 2 C_2 sqrt(ln(2B/delta) / N).
 
     The rate of the proposition on finite kernel grids (MMDAgg's setting).
 
@@ -138,7 +138,7 @@ def certify(
     n_permutations: int,
     delta: float = 0.05,
 ) -> Certificate:
-    """Give the certificate of a kernel selected on one half and tested on the other.
+    """Return the certificate of a kernel selected on one half and tested on the other.
 
     Parameters
     ----------

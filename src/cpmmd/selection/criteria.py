@@ -32,7 +32,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:
-        """Give the criterion; ``variance`` may be None where it is not needed."""
+        """Return the criterion; ``variance`` may be None where it is not needed."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class ComplexityPenalized(Criterion):
         return self.c1 is None
 
     def calibrated(self, c1: float) -> ComplexityPenalized:
-        """Give the same criterion with its constant set."""
+        """Return the same criterion with its constant set."""
         return replace(self, c1=c1)
 
     def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:  # noqa: ARG002

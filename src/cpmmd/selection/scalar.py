@@ -80,7 +80,7 @@ class ScalarSelector:
     calibration_note: str = ""
 
     def select(self, train: PreparedPool, criterion: Criterion, rng: np.random.Generator) -> Selection:  # noqa: ARG002
-        """Give the bandwidth that maximises ``criterion`` on the training half."""
+        """Return the bandwidth that maximises ``criterion`` on the training half."""
         landscape = _Landscape(self.family, train)
         labels = train.labels
         scanned = [landscape.evaluate(bandwidth, labels, criterion) for bandwidth in landscape.scan]
@@ -94,7 +94,7 @@ class ScalarSelector:
         criterion: Criterion,
         rng: np.random.Generator,  # noqa: ARG002
     ) -> tuple[Array, Array]:
-        """Give (MMD2, complexity) at the maximiser of each relabeling (rows of ``labels``)."""
+        """Return (MMD2, complexity) at the maximiser of each relabeling (rows of ``labels``)."""
         landscape = _Landscape(self.family, train)
         scan = np.array([landscape.mmd2(bandwidth, labels) for bandwidth in landscape.scan])
         best = []
@@ -106,7 +106,7 @@ class ScalarSelector:
 
 
 def search_grid(exponents: Array, power: int) -> Array:
-    """Give the scan over the search range: multiples of the median distance of the pool."""
+    """Return the scan over the search range: multiples of the median distance of the pool."""
     median = median_distance(exponents, power)
     return np.asarray(median * np.geomspace(*RANGE, SCAN_POINTS))
 

@@ -26,10 +26,10 @@ class Selector(Protocol):
         """What calibration does differently from selection, if anything."""
 
     def select(self, train: PreparedPool, criterion: Criterion, rng: np.random.Generator) -> Selection:
-        """Give the kernel that maximises ``criterion`` on the training half."""
+        """Return the kernel that maximises ``criterion`` on the training half."""
 
     def maxima(self, train: PreparedPool, labels: Labels, criterion: Criterion, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Give (MMD2, complexity) at the maximiser of each relabeling (rows of ``labels``)."""
+        """Return (MMD2, complexity) at the maximiser of each relabeling (rows of ``labels``)."""
 
 
 def selector_for(family: ScaleFamily | TrainedFamily, ascent: Ascent | None = None) -> Selector:

@@ -52,7 +52,7 @@ def write_file(path: str | Path, tensors: Mapping[str, npt.NDArray[Any]], descri
 
 
 def read_file(path: str | Path, restore: Callable[[Any, Tensors], T], *, kind: str) -> T:
-    """Give what ``restore(description, tensors)`` makes of a file that :func:`write_file` wrote; any other is refused."""
+    """Return what ``restore(description, tensors)`` makes of a file that :func:`write_file` wrote; any other is refused."""
     path = Path(path)
     content = _content(path)
 
@@ -99,7 +99,7 @@ def _header(content: bytearray) -> bytes:
 
 
 def _checksum_place(content: bytearray) -> int:
-    """Give where the checksum stands; there must be exactly one."""
+    """Return where the checksum stands; there must be exactly one."""
     found = list(CHECKSUM.finditer(_header(content)))
     if len(found) != 1:
         raise ValueError("it has no checksum, so it is damaged or something else")
@@ -107,7 +107,7 @@ def _checksum_place(content: bytearray) -> int:
 
 
 def _checksum(content: bytearray, start: int) -> bytes:
-    """Give the SHA-256 of all bytes, with a blank in the place of the checksum itself."""
+    """Return the SHA-256 of all bytes, with a blank in the place of the checksum itself."""
     digest = hashlib.sha256(memoryview(content)[:start])
     digest.update(BLANK)
     digest.update(memoryview(content)[start + len(BLANK) :])

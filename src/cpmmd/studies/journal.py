@@ -27,7 +27,7 @@ class Journal:
         self.header: dict[str, Any] = json.loads(json.dumps(header))
 
     def read(self) -> list[dict[str, Any]]:
-        """Give the finished lines, without the header; none where there is no file yet."""
+        """Return the finished lines, without the header; none where there is no file yet."""
         if not self.path.exists():
             return []
         lines = _whole_lines(self.path.read_bytes()).splitlines()

@@ -10,7 +10,7 @@ from cpmmd.errors import InputError
 
 
 def benjamini_hochberg(pvalues: npt.ArrayLike) -> Array:
-    """Give p-values adjusted so that rejecting those <= q keeps the false discovery rate at q.
+    """Return p-values adjusted so that rejecting those <= q keeps the false discovery rate at q.
 
     NaN stands for a test that was not made: it stays NaN and does not count.
 

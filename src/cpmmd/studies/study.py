@@ -91,7 +91,7 @@ class Study:
             return self._table(self._finish(done, lambda one: writer.append(one.line()), n_jobs, progress))
 
     def read(self, path: str | Path) -> StudyTable:
-        """Give the table of what is finished, running nothing."""
+        """Return the table of what is finished, running nothing."""
         journal = Journal(path, {"study": self.name, "seed": self.seed, "settings": dict(self.settings)})
         return self._table([Repetition(**line) for line in journal.read()])
 

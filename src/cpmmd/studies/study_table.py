@@ -32,7 +32,7 @@ class Repetition:
         return repetition_key(self.cell, self.repetition)
 
     def line(self) -> dict[str, Any]:
-        """Give it as a line of the journal."""
+        """Return it as a line of the journal."""
         told = {"values": self.values} if self.error is None else {"error": self.error}
         return {"cell": self.cell, "repetition": self.repetition, **told, "seconds": round(self.seconds, 3)}
 
@@ -57,11 +57,11 @@ class StudyTable:
     failures: tuple[Repetition, ...] = ()
 
     def values(self, name: str, **where: Any) -> Array:
-        """Give one number of every repetition whose cell has the parameters ``where``."""
+        """Return one number of every repetition whose cell has the parameters ``where``."""
         return np.array([one.values[name] for one in self.where(**where) if one.values.get(name) is not None], dtype=np.float64)
 
     def where(self, **where: Any) -> list[Repetition]:
-        """Give the repetitions whose cell has these parameters."""
+        """Return the repetitions whose cell has these parameters."""
         return [one for one in self.repetitions if all(one.cell.get(k) == v for k, v in where.items())]
 
     @property
@@ -95,7 +95,7 @@ class StudyTable:
         return list(dict.fromkeys(name for row in self.rows for name in row))
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """Give the rows as CSV, and write them where a path is named."""
+        """Return the rows as CSV, and write them where a path is named."""
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, lineterminator="\n", restval="")
         writer.writeheader()
@@ -105,7 +105,7 @@ class StudyTable:
         return text.getvalue()
 
     def to_markdown(self) -> str:
-        """Give the rows as a Markdown table."""
+        """Return the rows as a Markdown table."""
         lines = ["| " + " | ".join(self.columns) + " |", "|" + " --- |" * len(self.columns)]
         lines += ["| " + " | ".join(str(_short(row.get(name, ""))) for name in self.columns) + " |" for row in self.rows]
         return "\n".join(lines)

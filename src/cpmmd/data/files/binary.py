@@ -12,7 +12,7 @@ from cpmmd.data.files.frames import polars, reading
 from cpmmd.data.files.limit import FileLimit
 from cpmmd.data.files.sample import FileSample
 from cpmmd.data.files.source import Source
-from cpmmd.errors import InputError, listed, unknown_name
+from cpmmd.errors import InputError, name_some, unknown_name
 
 ARROW_FILE = b"ARROW1"
 
@@ -65,7 +65,7 @@ def read_npz(source: Source, limit: FileLimit) -> FileSample:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{source.label} is not an .npz archive. If it is a single array, name it .npy.")
             name = _member(archive.files, source)
-            limit.check(_unpacked(archive, name), source.label)
+            limit.check(_unpacked_size(archive, name), source.label)
             array = archive[name]
     except InputError:
         raise
@@ -74,7 +74,7 @@ def read_npz(source: Source, limit: FileLimit) -> FileSample:
     return _array_sample(array, f"{source.label}:{name}", limit)
 
 
-def _unpacked(archive: Any, name: str) -> int:
+def _unpacked_size(archive: Any, name: str) -> int:
     stored = name if name in archive.zip.namelist() else f"{name}.npy"
     return int(archive.zip.getinfo(stored).file_size)
 
@@ -88,7 +88,7 @@ def _member(names: list[str], source: Source) -> str:
         return source.member
     if len(names) > 1:
         raise InputError(
-            f"{source.label} holds {len(names)} arrays: {listed(names)}. Say which one holds the sample, as in "
+            f"{source.label} holds {len(names)} arrays: {name_some(names)}. Say which one holds the sample, as in "
             f"{source.label}:{names[0]}"
         )
     return names[0]

@@ -11,8 +11,8 @@ from cpmmd.data.files.frames import polars, reading
 from cpmmd.data.files.limit import FileLimit, text_numbers
 from cpmmd.data.files.sample import FileSample
 from cpmmd.data.files.source import Source
-from cpmmd.data.files.typing import NULLS, typed
-from cpmmd.errors import InputError, Setting, listed
+from cpmmd.data.files.typing import NULLS, infer_types
+from cpmmd.errors import InputError, Setting, name_some
 
 SEPARATORS = (",", ";", "\t", "|")
 BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -25,7 +25,7 @@ def read_delimited(source: Source, separator: str, limit: FileLimit, text: tuple
     named = not _is_data(header)
     names = header if named else [str(i) for i in range(len(header))]
     _check_names(names, source.label)
-    frame = _parsed(source, separator, len(names), named)
+    frame = _parse(source, separator, len(names), named)
     frame.columns = names
     notes = [] if named else [f"the first line of {source.label} is numbers: read as data, columns are called 0, 1, ..."]
     if len(frame) == 0:
@@ -34,7 +34,7 @@ def read_delimited(source: Source, separator: str, limit: FileLimit, text: tuple
         _check_even(source, separator, len(names))
         frame = _without_blank_rows(frame, source.label, notes)
     frame = _without_row_numbers(frame, source.label, notes)
-    return typed(frame, source.label, text, notes)
+    return infer_types(frame, source.label, text, notes)
 
 
 def read_json_lines(source: Source, limit: FileLimit, text: tuple[str, ...]) -> FileSample:
@@ -48,7 +48,7 @@ def read_json_lines(source: Source, limit: FileLimit, text: tuple[str, ...]) -> 
         )
     with reading(source.label, "JSON lines"):
         frame = polars().read_ndjson(source.native, infer_schema_length=None)
-    return typed(frame, source.label, text, [])
+    return infer_types(frame, source.label, text, [])
 
 
 def _check_text(source: Source, limit: FileLimit) -> bytes:
@@ -78,13 +78,13 @@ def _not_utf8(source: Source, error: UnicodeDecodeError) -> InputError:
 
 
 def _records(source: Source, separator: str) -> Iterator[list[str]]:
-    """Give the fields of each line, as Python's own reader sees them."""
+    """Return the fields of each line, as Python's own reader sees them."""
     with source.open() as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
         yield from csv.reader(text, delimiter=separator)
 
 
 def _header(source: Source, separator: str) -> tuple[list[str], str]:
-    """Give the first line and the separator: the usual one, or another where that leaves a single column."""
+    """Return the first line and the separator: the usual one, or another where that leaves a single column."""
     try:
         first = next(_records(source, separator), [])
         if len(first) <= 1:
@@ -116,10 +116,10 @@ def _is_data(header: list[str]) -> bool:
 def _check_names(names: list[str], label: str) -> None:
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise InputError(f"Column names must be unique. {label} has {listed(twice)} more than once; rename or remove columns.")
+        raise InputError(f"Column names must be unique. {label} has {name_some(twice)} more than once; rename or remove columns.")
 
 
-def _parsed(source: Source, separator: str, width: int, named: bool) -> Any:
+def _parse(source: Source, separator: str, width: int, named: bool) -> Any:
     pl = polars()
     try:
         frame = pl.read_csv(

@@ -10,7 +10,7 @@ from cpmmd.errors import CpmmdError, InputError, Setting, missing_extra
 
 
 def polars() -> Any:
-    """Give the polars module, or say how to install it."""
+    """Return the polars module, or say how to install it."""
     try:
         import polars
     except ImportError as error:

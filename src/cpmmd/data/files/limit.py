@@ -44,7 +44,7 @@ class FileLimit:
 
 
 def file_limit(text: str | None = None) -> FileLimit:
-    """Give the limit from text such as ``500M`` or ``8G``; None is half of what is available, at most 4 GB.
+    """Return the limit from text such as ``500M`` or ``8G``; None is half of what is available, at most 4 GB.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def file_limit(text: str | None = None) -> FileLimit:
 
 
 def available() -> int:
-    """Give the bytes that a new process may use without swapping; a lot where the system does not say."""
+    """Return the bytes that a new process may use without swapping; a lot where the system does not say."""
     try:
         found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), flags=re.MULTILINE)
     except OSError:

@@ -96,16 +96,16 @@ def read_source(source: Source, options: ReadOptions) -> FileSample:
     if head.startswith(GZIP):
         if kind not in TEXT:
             raise InputError(f"{source.label} is compressed: {kind} files must be plain. Run gunzip on it first.")
-        source = Source(source.label, content=_decompressed(source, options.limit))
+        source = Source(source.label, content=_decompress(source, options.limit))
         if not source.head():
             raise InputError(f"{source.label} is empty. Check how it was written.")
     return READERS[kind](source, options)
 
 
 def find_source(name: str, limit: FileLimit) -> Source:
-    """Give where the bytes come from, refused when there is nothing to read."""
+    """Return where the bytes come from, refused when there is nothing to read."""
     if name == STDIN:
-        return Source("standard input", content=_drained(sys.stdin.buffer.read, "standard input", limit))
+        return Source("standard input", content=_drain(sys.stdin.buffer.read, "standard input", limit))
     path, member = Path(name), None
     if ":" in name and ".npz" in name and not path.exists():
         before, _, member = name.rpartition(":")
@@ -121,13 +121,13 @@ def find_source(name: str, limit: FileLimit) -> Source:
     try:
         with path.open("rb") as file:
             if not stat.S_ISREG(mode):  # a pipe, as in `cpmmd test <(zcat a.csv.gz) b.csv`: can be read once only
-                return Source(str(path), content=_drained(file.read, str(path), limit))
+                return Source(str(path), content=_drain(file.read, str(path), limit))
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be opened ({_reason(error)}). Check its permissions.") from error
     return Source(str(path), path=path, member=member)
 
 
-def _drained(read: Callable[[int], bytes], label: str, limit: FileLimit) -> bytes:
+def _drain(read: Callable[[int], bytes], label: str, limit: FileLimit) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while chunk := read(CHUNK):
@@ -145,17 +145,17 @@ def _drained(read: Callable[[int], bytes], label: str, limit: FileLimit) -> byte
     return b"".join(chunks)
 
 
-def _decompressed(source: Source, limit: FileLimit) -> bytes:
+def _decompress(source: Source, limit: FileLimit) -> bytes:
     try:
         with source.open() as file, gzip.GzipFile(fileobj=file) as unpacked:
-            return _drained(unpacked.read, f"{source.label}, unpacked,", limit)
+            return _drain(unpacked.read, f"{source.label}, unpacked,", limit)
     except (EOFError, zlib.error, OSError) as error:
         raise InputError(f"{source.label} is not a whole gzip file ({_reason(error)}). Copy or download it again.") from error
 
 
 def _format_of(source: Source, head: bytes) -> str:
     if source.path is None:
-        return _sniffed(head, source)
+        return _sniff(head, source)
     suffixes = [s.lower() for s in source.path.suffixes]
     suffix = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
     if suffix in EXTENSIONS:
@@ -176,7 +176,7 @@ def _format_of(source: Source, head: bytes) -> str:
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"\x93NUMPY": "npy", b"PK\x03\x04": "npz"}
 
 
-def _sniffed(head: bytes, source: Source) -> str:
+def _sniff(head: bytes, source: Source) -> str:
     """Tell a stream's format by its first bytes."""
     if head.startswith(GZIP):
         with source.open() as file:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.errors import InputError, Setting, listed, unknown_name
+from cpmmd.errors import InputError, Setting, name_some, unknown_name
 
 MOST_GROUPS = 100
 
@@ -45,8 +45,8 @@ class FileSample:
         return tuple(self.data.columns)
 
 
-def selected(sample: FileSample, *, columns: Sequence[str] = (), drop: Sequence[str] = ()) -> FileSample:
-    """Give the sample with some columns only, checked for what would make a test meaningless."""
+def select_columns(sample: FileSample, *, columns: Sequence[str] = (), drop: Sequence[str] = ()) -> FileSample:
+    """Return the sample with some columns only, checked for what would make a test meaningless."""
     for name in (*columns, *drop):
         if name not in sample.columns:
             raise unknown_name(f"column of {sample.label}:", name, sample.columns)
@@ -54,7 +54,7 @@ def selected(sample: FileSample, *, columns: Sequence[str] = (), drop: Sequence[
     if not kept:
         raise InputError(f"At least one column of {sample.label} must be left. All {len(sample.columns)} are dropped.")
     if tuple(kept) != sample.columns:
-        sample = replace(sample, data=_with_columns(sample.data, kept))
+        sample = replace(sample, data=_take_columns(sample.data, kept))
     for suspect in sample.suspects:
         if suspect.column in kept:
             raise suspect
@@ -62,7 +62,7 @@ def selected(sample: FileSample, *, columns: Sequence[str] = (), drop: Sequence[
     return sample
 
 
-def _with_columns(data: Any, kept: list[str]) -> Any:
+def _take_columns(data: Any, kept: list[str]) -> Any:
     if isinstance(data, np.ndarray):
         if data.ndim > 2:
             raise InputError("Columns can be chosen from tables only. Got an array of more than two dimensions instead.")
@@ -80,7 +80,7 @@ def _check_values(sample: FileSample) -> None:
             "file was written.",
             file=sample.label,
             label=sample.label,
-            empty=listed(empty),
+            empty=name_some(empty),
             setting=Setting("drop"),
         )
 
@@ -110,19 +110,19 @@ class Groups:
         return sorted(set(self.values), key=_natural)
 
     def group(self, name: str) -> FileSample:
-        """Give the rows of one value."""
-        return self._taken(self.values == name, f"{self.column} = {name}")
+        """Return the rows of one value."""
+        return self._take(self.values == name, f"{self.column} = {name}")
 
     def rest(self, name: str) -> FileSample:
-        """Give all other rows."""
-        return self._taken(self.values != name, f"{self.column} other than {name}")
+        """Return all other rows."""
+        return self._take(self.values != name, f"{self.column} other than {name}")
 
-    def _taken(self, rows: Any, label: str) -> FileSample:
+    def _take(self, rows: Any, label: str) -> FileSample:
         return replace(self.sample, data=_rows(self.sample.data, rows), label=label)
 
 
 def by_groups(sample: FileSample, column: str) -> Groups:
-    """Give the groups that a column makes; rows without a value of it are left out."""
+    """Return the groups that a column makes; rows without a value of it are left out."""
     if column not in sample.columns:
         raise unknown_name(f"column of {sample.label}:", column, sample.columns)
     values = _group_values(sample.data, column)
@@ -132,7 +132,7 @@ def by_groups(sample: FileSample, column: str) -> Groups:
     rest = [name for name in sample.columns if name != column]
     if not rest:
         raise InputError(f"There must be a column to compare. {sample.label} has none but {column!r}.")
-    data = _rows(_with_columns(sample.data, rest), present)
+    data = _rows(_take_columns(sample.data, rest), present)
     groups = Groups(replace(sample, data=data, notes=notes), column, np.array(values, dtype=object)[present])
     if not 2 <= len(groups.names) <= MOST_GROUPS:
         raise InputError(

@@ -21,13 +21,13 @@ class Source:
     member: str | None = None
 
     def open(self) -> BinaryIO:
-        """Give the bytes from their beginning."""
+        """Return the bytes from their beginning."""
         if self.path is not None:
             return self.path.open("rb")
         return io.BytesIO(self.content or b"")
 
     def head(self) -> bytes:
-        """Give the first bytes."""
+        """Return the first bytes."""
         with self.open() as file:
             return file.read(HEAD)
 

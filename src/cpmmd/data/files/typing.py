@@ -21,8 +21,8 @@ STYLES = {
 MANY_LEVELS = 0.5  # share of different values above which a text column looks like an identifier
 
 
-def typed(frame: Any, label: str, text: tuple[str, ...], notes: list[str]) -> FileSample:
-    """Give the sample with text columns that hold numbers turned into numbers, and suspects marked."""
+def infer_types(frame: Any, label: str, text: tuple[str, ...], notes: list[str]) -> FileSample:
+    """Return the sample with text columns that hold numbers turned into numbers, and suspects marked."""
     suspects: list[InputError] = []
     for name in frame.columns:
         series = frame[name]
@@ -39,7 +39,7 @@ def typed(frame: Any, label: str, text: tuple[str, ...], notes: list[str]) -> Fi
 
 
 def _meaning(series: Any, label: str) -> tuple[Any, InputError | None]:
-    """Give a text column as numbers where it holds nothing else; and what is wrong with it, if anything."""
+    """Return a text column as numbers where it holds nothing else; and what is wrong with it, if anything."""
     pl = polars()
     stripped = series.str.strip_chars()
     present = stripped.set(stripped.is_in(list(NULLS)), None)
@@ -51,14 +51,14 @@ def _meaning(series: Any, label: str) -> tuple[Any, InputError | None]:
     others = present.filter(numbers.is_null() & present.is_not_null())
     for pattern, style in STYLES.items():
         if 2 * others.str.contains(pattern).sum() > len(others):
-            return present, _styled(series.name, label, style)
+            return present, _style_error(series.name, label, style)
     if numeric:
         row = int((numbers.is_null() & present.is_not_null()).arg_max() or 0) + 1
-        return present, _mixed(series.name, label, numeric, len(others), others[0], row)
+        return present, _mixture_error(series.name, label, numeric, len(others), others[0], row)
     return present, None
 
 
-def _styled(name: str, label: str, style: str) -> InputError:
+def _style_error(name: str, label: str, style: str) -> InputError:
     return InputError(
         "Values must be plain. Column {short} of {label} seems to hold {style}. Or take it as text with {text}, or leave it "
         "out with "
@@ -73,7 +73,7 @@ def _styled(name: str, label: str, style: str) -> InputError:
     )
 
 
-def _mixed(name: str, label: str, numeric: int, others: int, first: str, row: int) -> InputError:
+def _mixture_error(name: str, label: str, numeric: int, others: int, first: str, row: int) -> InputError:
     return InputError(
         "A column must hold numbers or text, not both. Column {short} of {label} has {numeric} number{s} and {others} other "
         "value{es}, the first {first} in row {row}. Correct them (an empty field is a missing value), take the column as text "

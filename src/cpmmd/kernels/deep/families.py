@@ -97,7 +97,7 @@ class Deep(TrainedFamily):
         return DeepKernel.restore(described, tensors, module)
 
     def for_calibration(self) -> tuple[Deep, str]:
-        """Give the family that C1 is calibrated on, and a note where it is not this one."""
+        """Return the family that C1 is calibrated on, and a note where it is not this one."""
         surrogate = self.surrogate_width
         if self.module is not None or self.width < WIDE or surrogate is None:
             return self, ""
@@ -156,7 +156,7 @@ class Mixture(TrainedFamily):
         return MixtureKernel.restore(described, tensors, module)
 
     def for_calibration(self) -> tuple[Deep, str]:
-        """Give the pure feature class: its C1 is reused (App. deep ablation)."""
+        """Return the pure feature class: its C1 is reused (App. deep ablation)."""
         family, note = self.features.for_calibration()
         return family, note or "C1 calibrated on the pure feature kernel"
 

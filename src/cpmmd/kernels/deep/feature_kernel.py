@@ -54,24 +54,24 @@ class DeepTrainable:
         self._lipschitz = self.network.lipschitz()
 
     def initialise(self, seeds: list[int]) -> Parameters:
-        """Give starting parameters of one member for each seed."""
+        """Return starting parameters of one member for each seed."""
         return self.network.initialise(seeds, self.dtype, self.device)
 
     def inputs(self) -> torch.Tensor:
-        """Give the mapped rows."""
+        """Return the mapped rows."""
         return self._rows
 
     def gram(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
-        """Give the kernel matrices of the features."""
+        """Return the kernel matrices of the features."""
         return gaussian_gram(self.network.features(parameters, rows))
 
     def lipschitz(self, parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give the spectral product, twice: it is the Lipschitz bound."""
+        """Return the spectral product, twice: it is the Lipschitz bound."""
         product = self._lipschitz(parameters)
         return product, product
 
     def freeze(self, parameters: Parameters, spectral_product: float) -> DeepKernel:
-        """Give the trained kernel of one member."""
+        """Return the trained kernel of one member."""
         weights = {name: p.detach().cpu().clone() for name, p in parameters.items()}
         return DeepKernel(self.family, self.row_shape, weights, self.centre, self.scale, spectral_product)
 
@@ -103,7 +103,7 @@ class DeepKernel(GaussianBased):
         return self.spectral_product / self.scale
 
     def features(self, rows: Array) -> Array:
-        """Give h(x) of each row."""
+        """Return h(x) of each row."""
         network = network_of(self.family, rows.shape[1], self.row_shape)
         stacked = {name: p.unsqueeze(0) for name, p in self.parameters.items()}
         dtype = next(iter(stacked.values())).dtype

@@ -19,7 +19,7 @@ class GaussianGram(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, features: torch.Tensor) -> torch.Tensor:
-        """Give the (E, n, n) kernel matrices."""
+        """Return the (E, n, n) kernel matrices."""
         half = 0.5 * (features * features).sum(dim=-1)
         K = torch.bmm(features, features.mT)
         K.sub_(half.unsqueeze(1)).sub_(half.unsqueeze(2)).clamp_(max=0.0).exp_()
@@ -28,7 +28,7 @@ class GaussianGram(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-        """Give dJ/d(features)."""
+        """Return dJ/d(features)."""
         features, K = ctx.saved_tensors
         G = grad * K
         sums = (G.sum(dim=2) + G.sum(dim=1)).unsqueeze(-1)
@@ -37,7 +37,7 @@ class GaussianGram(torch.autograd.Function):
 
 
 def gaussian_gram(features: torch.Tensor) -> torch.Tensor:
-    """Give exp(-|f_i - f_j|^2 / 2) of stacked features, differentiable."""
+    """Return exp(-|f_i - f_j|^2 / 2) of stacked features, differentiable."""
     K: torch.Tensor = GaussianGram.apply(features)  # type: ignore[no-untyped-call]
     return K
 
@@ -46,16 +46,16 @@ class Trainable(Protocol):
     """A kernel class on one training half, in the form that gradient ascent needs."""
 
     def initialise(self, seeds: list[int]) -> Parameters:
-        """Give starting parameters of one member for each seed."""
+        """Return starting parameters of one member for each seed."""
 
     def inputs(self) -> torch.Tensor:
-        """Give the rows as the network sees them."""
+        """Return the rows as the network sees them."""
 
     def gram(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
-        """Give the (E, n, n) kernel matrices of rows."""
+        """Return the (E, n, n) kernel matrices of rows."""
 
     def lipschitz(self, parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give L(h) and the spectral product of each member, on the mapped inputs."""
+        """Return L(h) and the spectral product of each member, on the mapped inputs."""
 
     def freeze(self, parameters: Parameters, spectral_product: float) -> Kernel:
-        """Give the kernel of one member (parameters without the first dimension)."""
+        """Return the kernel of one member (parameters without the first dimension)."""

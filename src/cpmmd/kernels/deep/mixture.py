@@ -29,7 +29,7 @@ class MixtureTrainable:
         self.family, self.deep = family, deep
 
     def initialise(self, seeds: list[int]) -> Parameters:
-        """Give the network's parameters and the three scalars."""
+        """Return the network's parameters and the three scalars."""
         rows = self.deep.inputs()
         input_bandwidth = self.family.input_bandwidth or _median_distance(rows)
         start = {
@@ -43,11 +43,11 @@ class MixtureTrainable:
         return {**self.deep.initialise(seeds), **scalars}
 
     def inputs(self) -> torch.Tensor:
-        """Give the mapped rows."""
+        """Return the mapped rows."""
         return self.deep.inputs()
 
     def gram(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
-        """Give the mixture's kernel matrices."""
+        """Return the mixture's kernel matrices."""
         feature_bandwidth, input_bandwidth, epsilon = _scalars(parameters)
         raw = torch.cdist(rows, rows).square()
         features = self.deep.network.features(_weights(parameters), rows)
@@ -57,13 +57,13 @@ class MixtureTrainable:
         return ((1 - weight) * kappa + weight) * q
 
     def lipschitz(self, parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give (1 - eps) Pi / feature_bandwidth + eps / input_bandwidth, and Pi."""
+        """Return (1 - eps) Pi / feature_bandwidth + eps / input_bandwidth, and Pi."""
         feature_bandwidth, input_bandwidth, epsilon = _scalars(parameters)
         _, product = self.deep.lipschitz(_weights(parameters))
         return (1 - epsilon) * product / feature_bandwidth + epsilon / input_bandwidth, product
 
     def freeze(self, parameters: Parameters, spectral_product: float) -> MixtureKernel:
-        """Give the trained kernel of one member."""
+        """Return the trained kernel of one member."""
         deep = self.deep.freeze(_weights(parameters), spectral_product)
         stacked = {name: p.detach().cpu().double().unsqueeze(0) for name, p in parameters.items() if name in SCALARS}
         values = [float(value[0]) for value in _scalars(stacked)]
@@ -71,7 +71,7 @@ class MixtureTrainable:
 
 
 def _scalars(parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Give (feature_bandwidth, input_bandwidth, epsilon) from their unconstrained forms."""
+    """Return (feature_bandwidth, input_bandwidth, epsilon) from their unconstrained forms."""
     return (
         parameters["log_feature_bandwidth"].exp(),
         parameters["log_input_bandwidth"].exp(),

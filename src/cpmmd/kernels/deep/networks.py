@@ -32,15 +32,15 @@ class Network(ABC):
 
     @abstractmethod
     def initialise(self, seeds: list[int], dtype: torch.dtype, device: str) -> Parameters:
-        """Give the parameters of one member for each seed; a member depends on its own seed only."""
+        """Return the parameters of one member for each seed; a member depends on its own seed only."""
 
     @abstractmethod
     def features(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
-        """Give the (E, n, k) features of n rows."""
+        """Return the (E, n, k) features of n rows."""
 
     @abstractmethod
     def lipschitz(self) -> Callable[[Parameters], torch.Tensor]:
-        """Give a function from parameters to the (E,) Lipschitz bounds, for parameters that change slowly."""
+        """Return a function from parameters to the (E,) Lipschitz bounds, for parameters that change slowly."""
 
 
 def _normal(variance: float, shape: tuple[int, int], generator: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
@@ -179,7 +179,7 @@ class LipschitzStep:
     diagonal: tuple[str, str, float] | None = None  # batch norm: weight, running variance, eps
 
     def bound(self, parameters: Parameters, fixed: Parameters, norm: SpectralNorms) -> torch.Tensor | float:
-        """Give the layer's Lipschitz bound of each member."""
+        """Return the layer's Lipschitz bound of each member."""
         if self.weight is not None:
             if self.weight in parameters:
                 stacked = parameters[self.weight]

@@ -24,13 +24,13 @@ class SpectralNorms:
         self.followed: torch.Tensor | None = None
 
     def __call__(self, matrices: torch.Tensor) -> torch.Tensor:
-        """Give the norm of each matrix of an (E, rows, columns) stack."""
+        """Return the norm of each matrix of an (E, rows, columns) stack."""
         with torch.no_grad():
             u, v = self._leading(matrices.detach())
         return (u.mT @ matrices @ v).flatten()
 
     def _leading(self, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give the leading left and right singular vectors as columns."""
+        """Return the leading left and right singular vectors as columns."""
         tall = W if W.shape[1] >= W.shape[2] else W.mT  # columns are the smaller side
         if tall.shape[2] <= SMALL or self.followed is None:
             self.followed = torch.linalg.eigh(tall.mT @ tall).eigenvectors[:, :, -BLOCK:]
@@ -43,7 +43,7 @@ class SpectralNorms:
 
 
 def _follow(tall: torch.Tensor, block: torch.Tensor) -> torch.Tensor:
-    """Give the leading right singular vectors near a block of earlier ones, the largest last."""
+    """Return the leading right singular vectors near a block of earlier ones, the largest last."""
     value = (tall @ block[:, :, -1:]).square().sum(dim=(1, 2))
     for _ in range(MAX_ROUNDS):
         parts = [block]

@@ -66,11 +66,11 @@ class PowerLaw:
     z: float
 
     def power(self, size: float) -> Range:
-        """Give the power at so many rows of each sample."""
+        """Return the power at so many rows of each sample."""
         return self._range(_power(self.a, self.c, size, self.z))
 
     def rows_for(self, power: float) -> Range:
-        """Give the rows of each sample that reach a power; infinite where no number does."""
+        """Return the rows of each sample that reach a power; infinite where no number does."""
         from scipy.special import ndtri
 
         target = float(ndtri(power))
@@ -94,7 +94,7 @@ class PowerLaw:
 
 
 def fit_law(draws: Sequence[Draws], *, pilot: int, alpha: float) -> PowerLaw:
-    """Give what draws from a pilot of ``pilot`` rows of each sample say about the law.
+    """Return what draws from a pilot of ``pilot`` rows of each sample say about the law.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def _power(a: Array, c: Array, size: float, z: float) -> Array:
 
 
 def _likelihood(draws: Sequence[Draws], a: Array, c: Array, z: float, pilot: int) -> Array:
-    """Give the probability of the draws for each mean of the pilot and each ratio, up to a factor."""
+    """Return the probability of the draws for each mean of the pilot and each ratio, up to a factor."""
     from scipy.special import log_ndtr
 
     total = np.zeros(np.broadcast_shapes(a.shape, c.shape))

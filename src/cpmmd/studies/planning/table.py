@@ -64,7 +64,7 @@ class PowerTable:
     @property
     def sentence(self) -> str:
         """The answer to: how many rows would I need?"""
-        low, about, most = (_rounded(n) for n in (self.needed.low, self.needed.estimate, self.needed.high))
+        low, about, most = (_round(n) for n in (self.needed.low, self.needed.estimate, self.needed.high))
         known = FAR * min(self.pilot)
         if self.needed.estimate > known:
             return f"This pilot shows no difference to plan for: more than {low} rows of each for power {self.target:.2f}."
@@ -96,8 +96,8 @@ class PowerTable:
         return "\n".join(lines)
 
 
-def _rounded(count: float) -> str:
-    """Give a number of rows to two digits: more would pretend to know."""
+def _round(count: float) -> str:
+    """Return a number of rows to two digits: more would pretend to know."""
     if not math.isfinite(count):
         return "any number of"
     if count < 10:
