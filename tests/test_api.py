@@ -29,7 +29,7 @@ Y = np.random.default_rng(1).normal(0.8, 1, size=(40, 3))
         ({"method": 7}, "name or a procedure"),
         ({"rng": "seed"}, "seed >= 0"),
         ({"rng": -1}, "seed >= 0"),
-        ({"n_jobs": 0}, "at least 1"),
+        ({"n_jobs": 0}, "-1 for all cores"),
         ({"scale": "robust"}, "standard"),
         ({"missing": "ignore"}, "drop"),
     ],
@@ -46,7 +46,7 @@ def test_bad_parameters_get_a_sentence(options, message):
         lambda: ComplexityPenalized(c1=float("nan")),
         lambda: ComplexityPenalized(n_calibration=0),
         lambda: SplitTest(train_fraction=1.0),
-        lambda: SplitTest(kernel="gaussian"),
+        lambda: SplitTest(family="gaussian"),
         lambda: SplitTest(criterion="cp"),
         lambda: SplitTest(scale="robust"),
         lambda: MedianTest(base="cosine"),
@@ -78,7 +78,7 @@ def test_the_seed_in_the_result_repeats_it():
 
 
 def test_the_split_covers_all_rows_once_and_shuffles():
-    details = two_sample_test(X, Y, method="cp-linear", rng=0).details
+    evidence = two_sample_test(X, Y, method="cp-linear", rng=0).evidence
     both = np.concatenate([evidence.trained, evidence.tested])
     np.testing.assert_array_equal(np.sort(both), np.arange(70))
     assert not np.array_equal(evidence.trained[:15], np.arange(15))
@@ -111,7 +111,8 @@ def test_results_are_json_clean(method):
     text = json.dumps(result.to_dict(null_distribution=True), allow_nan=False)
     back = json.loads(text)
     assert back["pvalue"] == result.pvalue
-    assert len(back["null_distribution"]) == result.n_permutations
+    assert len(back["null_distribution"]) == back["n_relabelings"] == len(result.null_distribution)
+    assert f"n_permutations={result.n_permutations}" in result.call
 
 
 OBJECTS = [Bandwidth(), Polynomial(degree=2), Plain(), Ratio(), ComplexityPenalized(c1=1.0), SplitTest(), MedianTest()]

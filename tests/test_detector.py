@@ -146,8 +146,8 @@ class Counting:
         self.pairs += len(rows) * len(rows if others is None else others)
         return self.kernel.gram(rows, others)
 
-    def to_dict(self):
-        return self.kernel.to_dict()
+    def __getattr__(self, name):
+        return getattr(self.kernel, name)
 
 
 def test_the_references_own_kernel_values_are_computed_once():

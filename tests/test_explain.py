@@ -13,7 +13,8 @@ from cpmmd.core.text import harmless
 from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError
 from cpmmd.explain.contributions import permutation_drops
-from cpmmd.explain.rows import cross_fitted_effect, leave_one_out_witness
+from cpmmd.explain.rows import cross_fitted_effect
+from cpmmd.explain.sides import Sides
 from cpmmd.kernels.radial import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.outcome import Evidence
@@ -51,7 +52,7 @@ def test_witness_is_the_difference_of_means_without_the_row_itself(name):
         to_x = [k(row, POOL[j]) for j in range(9) if j != i]
         to_y = [k(row, POOL[j]) for j in range(9, 22) if j != i]
         expected.append(sum(to_x) / len(to_x) - sum(to_y) / len(to_y))
-    np.testing.assert_allclose(leave_one_out_witness(kernel.gram(POOL), LABELS), expected, atol=1e-12)
+    np.testing.assert_allclose(Sides(LABELS).witness_of(kernel.gram(POOL)), expected, atol=1e-12)
 
 
 def test_witness_adds_up_to_the_statistic():
@@ -102,7 +103,7 @@ def test_noise_is_the_spread_over_relabelings():
     kernel = ScaledKernel(Bandwidth(), 1.3)
     drops = permutation_drops(POOL, LABELS, kernel, [(0,)], [np.arange(22)] * 2)
     K, labels = kernel.gram(POOL), [np.random.default_rng(i).permutation(LABELS) for i in range(2000)]
-    values = [leave_one_out_witness(K, w) for w in labels]
+    values = [Sides(w).witness_of(K) for w in labels]
     spread = np.std([v[w].mean() - v[~w].mean() for v, w in zip(values, labels, strict=True)])
     assert drops.noise == pytest.approx(spread, rel=0.15)  # first order, at N = 22
 
@@ -134,7 +135,7 @@ def test_swapping_the_samples_flips_the_witness_exactly():
         np.testing.assert_array_equal(one.witness_y, -other.witness_x)
         np.testing.assert_array_equal(one.rows_x, other.rows_y)
         assert [r.row for r in one.top_x] == [r.row for r in other.top_y]
-        assert [f.name for f in one.features] == [f.name for f in other.features]
+        assert [f.name for f in one.columns] == [f.name for f in other.columns]
         assert one.effect.probability == pytest.approx(other.effect.probability, abs=1e-12)
 
 
@@ -173,7 +174,7 @@ def test_samples_far_apart_are_always_told_apart_and_the_interval_says_how_sure(
     assert effect.low == pytest.approx(0.025 ** (1 / 9))
     same = explained(np.ones((6, 2)), np.ones((7, 2))).explain()
     assert same.effect.probability == 0.5
-    assert all(f.contribution == 0 for f in same.features)
+    assert all(f.contribution == 0 for f in same.columns)
 
 
 @pytest.mark.parametrize("method", methods())
@@ -186,7 +187,7 @@ def test_every_method_explains_itself(method):
     assert explanation.held_out == (result.sizes != result.tested_sizes)
     assert explanation.held_out == (not any("rows that chose the kernel" in note for note in explanation.notes))
     assert (len(explanation.rows_x), len(explanation.rows_y)) == result.tested_sizes
-    if explanation.held_out and "test_rows" in result.details:
+    if explanation.held_out:
         np.testing.assert_array_equal(np.r_[explanation.rows_x, 40 + explanation.rows_y], result.evidence.tested)
     assert explanation.sentence in str(explanation)
 
@@ -275,8 +276,8 @@ def test_large_samples_are_explained_by_some_of_their_rows_and_it_says_so():
     assert any("300 of 940" in note for note in explanation.notes)
     wide = explained(rng.normal(size=(30, 2100)), rng.normal(size=(30, 2100)) + np.eye(1, 2100, 77) * 4, n_permutations=99)
     found = wide.explain(n_column_permutations=2)
-    assert len(found.features) == 2000
-    assert found.features[0].name == "77"
+    assert len(found.columns) == 2000
+    assert found.columns[0].name == "77"
     assert len(found.top_x[0].values) == 50
 
 
@@ -309,7 +310,7 @@ def test_three_shifted_columns_of_twenty_come_first():
         x, y = rng.normal(size=(300, 20)), rng.normal(size=(300, 20))
         y[:, [3, 7, 11]] += 0.5
         result = two_sample_test(x, y, rng=repetition)
-        features = result.explain(n_column_permutations=3).features
+        features = result.explain(n_column_permutations=3).columns
         first += {f.name for f in features[:3]} == {"3", "7", "11"}
         rejected += result.reject
         spurious += sum(f.clear for f in features if f.name not in ("3", "7", "11"))

@@ -50,7 +50,7 @@ def test_paths_equal_kernels_evaluated_one_by_one(family):
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(300, 4))
     bins = cut_bins(120, 180, rng, target=60)
-    labels = relabelings(bins, 3, rng)
+    labels, _ = relabelings(bins, 3, rng)
     grid = bandwidth_multiples(1 / 16, 4.0)
     (path,) = geometry_paths(rows[bins.order].__getitem__, [Grid(family, grid, 1.0)], bins, labels, rows, DEFAULT_LIMIT)
     assert len(path.bandwidths) >= 5
@@ -66,7 +66,7 @@ def test_bandwidths_without_neighbours_are_left_out():
     rng = np.random.default_rng(4)
     rows = rng.normal(size=(100, 40))
     bins = cut_bins(50, 50, rng)
-    grid, labels = bandwidth_multiples(1 / 64, 4.0), relabelings(bins, 2, rng)
+    grid, (labels, _) = bandwidth_multiples(1 / 64, 4.0), relabelings(bins, 2, rng)
     (path,) = geometry_paths(rows[bins.order].__getitem__, [Grid(Bandwidth(), grid, 1.0)], bins, labels, rows, DEFAULT_LIMIT)
 
     def neighbours(sigma):
@@ -80,25 +80,25 @@ def test_neighbours_asked_for_are_at_most_a_quarter_of_the_pool(rows, asked, nee
     assert Grid(Bandwidth(), np.ones(1), asked).needed(rows) == needed
     narrow = KernelClass(Bandwidth(), fewest_neighbours=asked)
     pool = np.random.default_rng(5).normal(size=(rows, 2))
-    result = two_sample_test(pool[::2], pool[1::2], method=FullSampleTest(kernels=(narrow,)), rng=0, n_permutations=19)
+    result = two_sample_test(pool[::2], pool[1::2], method=FullSampleTest(classes=(narrow,)), rng=0, n_permutations=19)
     (path,) = result.classes
-    K = ScaledKernel(Bandwidth(), path["sigma"][-1]).gram(pool)
+    K = ScaledKernel(Bandwidth(), path.bandwidths[-1]).gram(pool)
     assert K.sum() / rows - 1 >= needed * (1 - 1e-5)
 
 
 def test_a_class_of_less_weight_needs_more_evidence():
-    heavy, light = (FullSampleTest(kernels=(Bandwidth(), KernelClass(Radius(), "standard", weight=w))) for w in (1.0, 0.25))
+    heavy, light = (FullSampleTest(classes=(Bandwidth(), KernelClass(Radius(), "standard", weight=w))) for w in (1.0, 0.25))
     full, quarter = (two_sample_test(X, Y, method=test, rng=0).classes for test in (heavy, light))
-    assert quarter[0] == full[0]
-    assert quarter[1]["score"] == full[1]["score"]
-    assert quarter[1]["penalty"] - full[1]["penalty"] == pytest.approx(np.log(4))
+    assert quarter[0].to_dict() == full[0].to_dict()
+    assert quarter[1].scores.tolist() == full[1].scores.tolist()
+    assert quarter[1].penalty - full[1].penalty == pytest.approx(np.log(4))
 
 
 def test_the_radius_sees_tails_that_no_direction_shows():
     rng = np.random.default_rng(8)
     x = rng.normal(size=(300, 10))
     y = rng.normal(size=(300, 10)) / np.sqrt(rng.chisquare(6, size=(300, 1)) / 4)
-    result = two_sample_test(x, y, method=FullSampleTest(kernels=(KernelClass(Radius(), "standard"),)), rng=0)
+    result = two_sample_test(x, y, method=FullSampleTest(classes=(KernelClass(Radius(), "standard"),)), rng=0)
     assert result.pvalue == 0.001
     assert result.selected_class.name == "Radius() on standardised coordinates"
 
@@ -152,13 +152,13 @@ def test_the_result_names_class_bandwidth_and_path():
     assert isinstance(result.kernel, ScaledKernel)
     path = result.classes
     assert len(path) == 4
-    assert all(len(p["sigma"]) == len(p["score"]) == len(p["mmd2"]) for p in path)
-    best = max(max(p["score"]) - p["penalty"] for p in path)
+    assert all(len(p.bandwidths) == len(p.scores) == len(p.mmd2) for p in path)
+    best = max(p.scores.max() - p.penalty for p in path)
     assert result.statistic == pytest.approx(best)
     json.dumps(result.to_dict(), allow_nan=False)
     K = result.kernel.gram(result.preparation.transform(_samples()))
     blocks = K[:70, :70], K[70:, 70:], K[:70, 70:]
-    assert result.details["selected"]["mmd2"] == pytest.approx(mmd.unbiased_mmd2(*blocks), abs=1e-5)
+    assert result.selected_class.mmd2[result.selected_class.best] == pytest.approx(mmd.unbiased_mmd2(*blocks), abs=1e-5)
 
 
 def _samples():
@@ -185,13 +185,13 @@ def test_a_fixed_kernel_is_one_more_class():
     kernel = ScaledKernel(Bandwidth(), 1.0)
     result = two_sample_test(X, Y, method=FullSampleTest(fixed=(kernel,)), rng=0)
     assert len(result.classes) == 5
-    alone = two_sample_test(X, Y, method=FullSampleTest(kernels=(), fixed=(kernel,)), rng=0)
+    alone = two_sample_test(X, Y, method=FullSampleTest(classes=(), fixed=(kernel,)), rng=0)
     assert alone.kernel is kernel
 
 
 def test_one_column_has_one_set_of_coordinates():
     result = two_sample_test(
-        X[:, 0], Y[:, 0], method=FullSampleTest(kernels=(Bandwidth(), KernelClass(Bandwidth(), "standard"))), rng=0
+        X[:, 0], Y[:, 0], method=FullSampleTest(classes=(Bandwidth(), KernelClass(Bandwidth(), "standard"))), rng=0
     )
     assert len(result.classes) == 1
 
@@ -199,8 +199,8 @@ def test_one_column_has_one_set_of_coordinates():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: FullSampleTest(kernels=()),
-        lambda: FullSampleTest(kernels=("gaussian",)),
+        lambda: FullSampleTest(classes=()),
+        lambda: FullSampleTest(classes=("gaussian",)),
         lambda: FullSampleTest(penalty_quantile=1.0),
         lambda: FullSampleTest(bins=3),
         lambda: KernelClass(Bandwidth(), "robust"),
@@ -246,7 +246,7 @@ def test_several_splits_agree_more_than_one():
 
 def test_several_splits_report_their_spread():
     result = two_sample_test(X, Y, method=SplitTest(n_splits=4), rng=0)
-    splits = result.details["splits"]
-    assert len(splits["pvalues"]) == 4
-    assert result.pvalue == pytest.approx(min(1, 2 * np.median(splits["pvalues"])))
+    splits = result.splits
+    assert len(splits.pvalues) == 4
+    assert result.pvalue == pytest.approx(min(1, 2 * np.median(splits.pvalues)))
     assert any("4 splits" in note for note in result.notes)

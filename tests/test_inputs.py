@@ -130,12 +130,12 @@ def test_missingness_itself_can_differ():
 
 BAD = {
     "different widths": (np.zeros((5, 2)), np.zeros((5, 3)), "same columns"),
-    "different names": (pl.DataFrame({"a": [1, 2]}), pl.DataFrame({"b": [1, 2]}), "only in x: 'a'"),
+    "different names": (pl.DataFrame({"a": [1, 2]}), pl.DataFrame({"b": [1, 2]}), "only in sample x: 'a'"),
     "one row": (np.zeros((1, 2)), np.zeros((5, 2)), "at least 2 rows"),
     "empty": (np.zeros((0, 2)), np.zeros((5, 2)), "at least 2 rows"),
     "empty list": ([], [], "at least"),
     "no columns": (np.zeros((5, 0)), np.zeros((5, 0)), "at least one column"),
-    "nan": (np.array([[1.0], [np.nan]]), np.ones((5, 1)), "'0: 1 in x'.*missing='drop'"),
+    "nan": (np.array([[1.0], [np.nan]]), np.ones((5, 1)), "'0: 1 in sample x'.*missing='drop'"),
     "infinity": (np.array([[1.0], [np.inf]]), np.ones((5, 1)), "finite"),
     "text array": (np.array([["a"], ["b"]]), np.array([["a"], ["b"]]), "data frame"),
     "objects": (np.array([[object()], [object()]]), np.ones((5, 1)), "real numbers"),

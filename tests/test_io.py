@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cpmmd.data.files.limit import memory_limit
+from cpmmd.data.files.limit import file_limit
 from cpmmd.data.files.reading import ReadOptions, read_file
 from cpmmd.data.files.sample import by_groups, select_columns
 from cpmmd.errors import CpmmdError, InputError
@@ -122,11 +122,11 @@ BAD = {
     "mixed": (
         "a.csv",
         "a,b\n1,2\nabc,3\n4,5\n",
-        "Column 'a' .* has 2 numbers and 1 other value, the first 'abc' in row 2.*--text",
+        "Column 'a' .* has 2 numbers and 1 other value, the first 'abc' in row 2.*text=",
     ),
     "mixed json": ("a.jsonl", '{"a": 1}\n{"a": "x"}\n', "numbers or text, not both"),
     "duplicate names": ("a.csv", "a,b,a\n1,2,3\n", "unique.*'a' more than once"),
-    "nothing in a column": ("a.csv", "a,b\n1,\n2,NaN\n", "only missing ones in 'b'.*--drop"),
+    "nothing in a column": ("a.csv", "a,b\n1,\n2,NaN\n", "only missing ones in 'b'.*drop="),
     "decimal comma": ("a.csv", "a;b\n1,5;2\n2,5;3\n", "decimal comma"),
     "thousands": ("a.csv", 'a,b\n"1,234",2\n"12,345",3\n', "thousands separators"),
     "percent": ("a.csv", "a\n1%\n2.5 %\n", "percentages"),
@@ -140,8 +140,8 @@ BAD = {
     "cut npy": ("a.npy", b"\x93NUMPY\x01\x00v\x00{'descr'", "cannot be read as a numpy file"),
     "cut npz": ("a.npz", b"PK\x03\x04", "cannot be read as a numpy file"),
     "zipped parquet": ("a.parquet", gzip.compress(b"x"), "gunzip"),
-    "unknown extension": ("a.xlsx", b"PK\x03\x04", "extension '.xlsx'.*--format"),
-    "no extension": ("a", "a,b\n1,2\n", "no extension.*--format"),
+    "unknown extension": ("a.xlsx", b"PK\x03\x04", "extension '.xlsx'.*format="),
+    "no extension": ("a", "a,b\n1,2\n", "no extension.*format="),
 }
 
 
@@ -180,27 +180,27 @@ def test_two_gigabytes_of_one_column_are_refused_unread(tmp_path, kind):
     else:
         path.write_text("a\n" + "0.12345678901234567\n" * 5_000 if kind == "csv" else '{"a": 1}\n' * 10_000)
     os.truncate(path, 2_000_000_128)  # sparse: takes no room
-    with pytest.raises(InputError, match=r"of memory, and the limit is .*rows at random.*--memory-limit"):
+    with pytest.raises(InputError, match=r"of memory, and the limit for a file is .*rows at random.*file_limit="):
         read_file(str(path))
 
 
-def test_the_memory_limit_is_a_size():
-    assert memory_limit("500M").bytes == 500_000_000
-    assert memory_limit("2 GiB").bytes == 2**31
+def test_the_file_limit_is_a_size():
+    assert file_limit("500M").bytes == 500_000_000
+    assert file_limit("2 GiB").bytes == 2**31
     with pytest.raises(InputError, match="such as '500MB'"):
-        memory_limit("lots")
+        file_limit("lots")
 
 
 def test_unpacking_stops_at_the_limit(tmp_path):
     bomb = written(tmp_path, "bomb.csv.gz", gzip.compress(b"a\n" + b"1\n" * 5_000_000))
-    with pytest.raises(InputError, match="memory limit"):
-        read_file(bomb, ReadOptions(limit=memory_limit("1M")))
+    with pytest.raises(InputError, match="limit for a file"):
+        read_file(bomb, ReadOptions(limit=file_limit("1M")))
 
 
 def test_a_parquet_file_of_too_many_values_is_refused(tmp_path):
     pl.DataFrame({"a": np.zeros(100_000)}).write_parquet(tmp_path / "a.parquet")  # 1 kB on disk
     with pytest.raises(InputError, match=r"about 2.4 MB of memory"):
-        read_file(str(tmp_path / "a.parquet"), ReadOptions(limit=memory_limit("1M")))
+        read_file(str(tmp_path / "a.parquet"), ReadOptions(limit=file_limit("1M")))
 
 
 def test_a_line_of_numbers_is_no_header(tmp_path):

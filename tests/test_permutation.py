@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cpmmd.permutation import mmd
-from cpmmd.permutation.dense import permutation_test, quadratic_forms, rank_pvalue
-from cpmmd.permutation.labels import draw_labels
+from cpmmd.permutation.dense import permutation_test, quadratic_forms
+from cpmmd.permutation.labels import draw_labels, observed_and_others
+from cpmmd.permutation.ranking import Ranking
 
 
 def gram(rng, size, d=2):
@@ -31,9 +32,9 @@ def test_small_samples_are_enumerated_exactly(m, n):
     expected = np.mean([v >= observed - 1e-12 for v in values])
     result = permutation_test(K, m, n_permutations=999, rng=np.random.default_rng(0))
     assert result.exhaustive
-    assert len(result.null) == len(values)
+    assert len(result.null_distribution) == len(values) - 1  # the observed labeling is counted, not listed
     assert result.pvalue == pytest.approx(expected, abs=1e-15)
-    np.testing.assert_allclose(np.sort(result.null), np.sort(values), atol=1e-12)
+    np.testing.assert_allclose(np.sort([result.statistic, *result.null_distribution]), np.sort(values), atol=1e-12)
 
 
 def test_random_permutations_approach_full_enumeration():
@@ -54,7 +55,7 @@ def test_the_answer_does_not_depend_on_chunks(size):
     ]
     assert len({a.pvalue for a in answers}) == 1
     for a in answers[1:]:
-        np.testing.assert_allclose(a.null, answers[0].null, rtol=1e-9, atol=1e-14)
+        np.testing.assert_allclose(a.null_distribution, answers[0].null_distribution, rtol=1e-9, atol=1e-14)
 
 
 def test_triangular_panels_equal_the_full_product():
@@ -67,9 +68,21 @@ def test_triangular_panels_equal_the_full_product():
 
 
 def test_p_is_never_zero_and_ties_count_against_rejection():
-    assert rank_pvalue(5.0, np.zeros(99), 0.0, exhaustive=False) == pytest.approx(1 / 100)
-    assert rank_pvalue(0.0, np.zeros(99), 0.0, exhaustive=False) == 1.0
-    assert rank_pvalue(1e-18, np.zeros(99), 1e-15, exhaustive=False) == 1.0
+    def pvalue(observed, tolerance=0.0):
+        return Ranking.of(np.r_[observed, np.zeros(99)], tolerance=tolerance, exhaustive=False).pvalue
+
+    assert pvalue(5.0) == pytest.approx(1 / 100)
+    assert pvalue(0.0) == 1.0
+    assert pvalue(1e-18, 1e-15) == 1.0
+
+
+@pytest.mark.parametrize("count", [252, 1000])
+def test_all_relabelings_are_used_where_they_are_no_more_than_asked_for(count):
+    labels, exhaustive = observed_and_others(10, 5, count, np.random.default_rng(0))
+    assert exhaustive
+    assert {tuple(row) for row in labels} == {tuple(i in chosen for i in range(10)) for chosen in combinations(range(10), 5)}
+    assert labels[0].tolist() == [True] * 5 + [False] * 5
+    assert not observed_and_others(10, 5, 251, np.random.default_rng(0))[1]
 
 
 @given(st.integers(0, 10_000))

@@ -75,8 +75,8 @@ PICTURES = {
     "history": lambda ax: plotting.training_history(deep()[0], ax=ax),
     "witness": lambda ax: plotting.witness_densities(full()[1], ax=ax),
     "contributions": lambda ax: plotting.column_contributions(mixed()[1], ax=ax),
-    "distributions": lambda ax: plotting.column_distributions(*mixed(), ax=ax),
-    "map": lambda ax: plotting.pool_map(*mixed(), ax=ax),
+    "distributions": lambda ax: plotting.column_distributions(mixed()[1], ax=ax),
+    "map": lambda ax: plotting.pool_map(mixed()[1], ax=ax),
     "power": lambda ax: plotting.power_curves(POWER, ax=ax),
     "batches": lambda ax: plotting.batch_series(BATCHES, ax=ax),
 }
@@ -153,7 +153,7 @@ def test_importing_the_pictures_does_not_import_matplotlib():
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     for module in [m for m in sys.modules if m.split(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=r"cpmmd\[plot\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[plot\]"):
         plotting.null_distribution(full()[0])
 
 
@@ -190,7 +190,7 @@ def test_pictures_of_what_did_not_happen_are_refused():
     with pytest.raises(InputError, match="trained kernel"):
         plotting.training_history(split()[0])
     with pytest.raises(InputError, match="has its data"):
-        plotting.pool_map(replace(full()[0], evidence=None), full()[1], ax=Figure().subplots())
+        plotting.pool_map(replace(full()[0], evidence=None), ax=Figure().subplots())
     with pytest.raises(InputError, match="at least one"):
         plotting.power_curves([])
     with pytest.raises(InputError, match="'size' and 'power'"):
@@ -208,15 +208,15 @@ def test_witness_densities_are_densities():
 
 def test_contributions_are_bars_from_the_largest_down():
     ax = plotting.column_contributions(full()[1], ax=Figure().subplots())
-    assert [bar.get_width() for bar in ax.patches] == pytest.approx([100 * f.contribution for f in full()[1].features])
-    assert [label.get_text() for label in ax.get_yticklabels()] == [f.label for f in full()[1].features]
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([100 * f.contribution for f in full()[1].columns])
+    assert [label.get_text() for label in ax.get_yticklabels()] == [f.label for f in full()[1].columns]
 
 
 def test_two_columns_are_mapped_as_they_are_whatever_rows_were_dropped():
     x, y = X[:, :2].copy(), Y[:, :2].copy()
     x[[0, 7], 0] = y[3, 1] = np.nan
     result, explanation = answer(x, y, missing="drop")
-    ax = plotting.pool_map(result, explanation, ax=Figure().subplots())
+    ax = plotting.pool_map(result, ax=Figure().subplots())
     of_x, of_y = ax.collections[0].get_offsets(), ax.collections[2].get_offsets()
     inner = np.abs(x[explanation.rows_x] - np.median(x[explanation.rows_x], axis=0)).max(axis=1) < 1.5  # none moved to the border
     np.testing.assert_allclose(of_x[inner], x[explanation.rows_x][inner])
@@ -228,7 +228,7 @@ def test_two_columns_are_mapped_as_they_are_whatever_rows_were_dropped():
 def test_shifted_columns_make_the_map():
     x, y = RNG.normal(size=(150, 10)), RNG.normal(size=(150, 10))
     y[:, 4] += 2
-    ax = plotting.pool_map(*answer(x, y, "median"), ax=Figure().subplots())
+    ax = plotting.pool_map(answer(x, y, "median")[0], ax=Figure().subplots())
     assert "mostly column 4" in ax.get_xlabel()
     of_x, of_y = ax.collections[0].get_offsets()[:, 0], ax.collections[2].get_offsets()[:, 0]
     assert of_x.mean() - of_y.mean() > of_x.std()  # like x to the right
@@ -292,6 +292,6 @@ def test_awkward_data_can_be_drawn(case):
     plotting.criterion_path(result, ax=axes[1])
     plotting.witness_densities(explanation, ax=axes[2])
     plotting.column_contributions(explanation, ax=axes[3])
-    plotting.column_distributions(result, explanation, ax=axes[4])
-    plotting.pool_map(result, explanation, ax=axes[5])
+    plotting.column_distributions(explanation, ax=axes[4])
+    plotting.pool_map(result, ax=axes[5])
     figure.draw_without_rendering()

@@ -17,9 +17,10 @@ import pytest
 
 import cpmmd
 from cpmmd import Ascent, SplitTest, two_sample_test
+from cpmmd.core import atomic
 from cpmmd.core.text import harmless
 from cpmmd.errors import InputError, MissingExtraError
-from cpmmd.report import content, files, render
+from cpmmd.report import content, render
 from cpmmd.report.figures import result_drawings
 from helpers import HOSTILE_NAMES, Page, sample_named
 
@@ -310,7 +311,7 @@ def test_a_failed_write_leaves_the_old_report(differing, tmp_path, monkeypatch):
     def full_disk(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "fsync", full_disk)
+    monkeypatch.setattr(atomic.os, "fsync", full_disk)
     with pytest.raises(InputError, match="No space left"):
         differing.report(path)
     assert path.read_text() == "old"

@@ -129,15 +129,15 @@ def as_numbers(texts):
 
 def test_tables_sort_on_click(browser, reports):
     with Visit(browser, reports["differs"]) as visit:
-        button = visit.page.locator("#features thead th:nth-child(2) button")
-        header = visit.page.locator("#features thead th:nth-child(2)")
-        shares = as_numbers(visit.column("features", 1))
+        button = visit.page.locator("#columns thead th:nth-child(2) button")
+        header = visit.page.locator("#columns thead th:nth-child(2)")
+        shares = as_numbers(visit.column("columns", 1))
         for order, expected in (("descending", sorted(shares, reverse=True)), ("ascending", sorted(shares))):
             button.click()
             assert header.get_attribute("aria-sort") == order
-            assert as_numbers(visit.column("features", 1)) == expected
-        visit.page.locator("#features thead th:first-child button").click()
-        assert visit.column("features", 0) == sorted(visit.column("features", 0))
+            assert as_numbers(visit.column("columns", 1)) == expected
+        visit.page.locator("#columns thead th:first-child button").click()
+        assert visit.column("columns", 0) == sorted(visit.column("columns", 0))
         assert header.get_attribute("aria-sort") is None
         assert "ascending" in visit.page.locator("#sort-status").inner_text()
 
@@ -147,7 +147,7 @@ def test_tables_sort_by_keyboard_alone(browser, reports, key):
     with Visit(browser, reports["differs"]) as visit:
         for _ in range(100):
             visit.page.keyboard.press("Tab")
-            if visit.page.evaluate("document.activeElement.closest('#features thead th:nth-child(2)') !== null"):
+            if visit.page.evaluate("document.activeElement.closest('#columns thead th:nth-child(2)') !== null"):
                 break
         else:
             pytest.fail("the header's button cannot be reached with Tab")
@@ -155,7 +155,7 @@ def test_tables_sort_by_keyboard_alone(browser, reports, key):
         assert outline != "none"  # the focus can be seen
         visit.page.keyboard.press(key)
         visit.page.keyboard.press(key)
-        shares = as_numbers(visit.column("features", 1))
+        shares = as_numbers(visit.column("columns", 1))
         assert shares == sorted(shares)
 
 

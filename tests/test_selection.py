@@ -49,9 +49,9 @@ def test_the_path_is_sorted_and_holds_the_maximum():
     train = training_half()
     selection = ScalarSelector(Bandwidth()).select(train, Plain(), np.random.default_rng(0))
     path = selection.path
-    assert (np.diff(path["sigma"]) >= 0).all()
-    assert path["criterion"].max() == selection.criterion
-    assert selection.max_complexity == pytest.approx(train.data_norm / path["sigma"].min())
+    assert (np.diff(path.bandwidths) >= 0).all()
+    assert path.criterion.max() == selection.criterion
+    assert selection.max_complexity == pytest.approx(train.data_norm / path.bandwidths.min())
 
 
 def test_the_range_is_set_by_the_median_distance_of_the_training_half():

@@ -35,7 +35,7 @@ def test_the_answer_is_the_librarys(pair):
     assert found["result"]["pvalue"] == expected.pvalue
     assert found["result"]["statistic"] == expected.statistic
     assert found["columns"] == ["u", "v"]
-    assert found["explanation"]["features"][0]["name"] == "v"
+    assert found["explanation"]["columns"][0]["name"] == "v"
 
 
 def test_the_command_that_repeats_does_repeat(pair):

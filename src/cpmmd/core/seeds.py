@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.errors import InputError
+from cpmmd.core import validation
 
 SHORT = 2**32  # short enough to type again
 RNG = int | np.random.Generator | np.random.RandomState | None
@@ -32,11 +32,8 @@ def resolve_rng(rng: Any) -> tuple[int | None, np.random.Generator]:
     try:
         return (int(rng) if isinstance(rng, (int, np.integer)) else None), np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            "The 'rng' parameter must be a seed >= 0, a numpy Generator, a RandomState or None. Got {rng!r} instead.",
-            parameter="rng",
-            got=rng,
-        ) from error
+        rule = "must be a seed >= 0, a numpy Generator, a RandomState or None"
+        raise validation.wrong("rng", rule, rng) from error
 
 
 def resolve_seed(rng: Any) -> int:

@@ -134,9 +134,8 @@ class Procedure(ABC):
             n_columns=len(pool.columns),
             notes=(*pool.notes, *notes),
             decision_rule=self.decision_rule,
-            citations=self.all_citations(),
             evidence=Evidence(pool) if evidence is None else evidence,
-            **more,
+            **{"citations": self.all_citations(), **more},
         )
 
     def conclude_kernel(
@@ -150,6 +149,7 @@ class Procedure(ABC):
             tested_sizes=test.sizes,
             notes=(*notes, *test.notes),
             engine=test.engine,
+            citations=(*self.all_citations(), *(("domingo2025cheap",) if test.engine.name == "binned" else ())),
             **more,
         )
 

@@ -113,7 +113,11 @@ class SplitTest(Procedure):
         combined = min(1.0, COMBINE[self.combine](pvalues))
         note = f"{self.n_splits} splits with p from {pvalues.min():.3g} to {pvalues.max():.3g}, combined by {self.combine}"
         return replace(
-            typical, pvalue=combined, splits=Splits(tuple(pvalues.tolist()), self.combine), notes=(*typical.notes, note)
+            typical,
+            pvalue=combined,
+            splits=Splits(tuple(pvalues.tolist()), self.combine),
+            notes=(*typical.notes, note),
+            citations=(*typical.citations, "vovk2020combining", "meinshausen2009pvalues"),
         )
 
     def _run_split(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
