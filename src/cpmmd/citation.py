@@ -31,7 +31,7 @@ def cite(thing: Any = None) -> str:
 
     Parameters
     ----------
-    thing : optional
+    thing : str or object, optional
         A method's name (``"mmdagg"``), an object of this package, or one of ``"paper"``, ``"mmd"``, ``"binned permutations"``,
         ``"several splits"``, ``"adjusted p-values"``, ``"higgs"``, ``"tep"``, ``"mnist"``, ``"cifar10"``, ``"cifar10.1"``.
 

@@ -14,7 +14,15 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter that a sentence speaks of, with a value to give it where it names one."""
+    """A parameter that a sentence speaks of, with a value to give it where it names one.
+
+    Attributes
+    ----------
+    name : str
+        The parameter.
+    value : object, optional
+        What to set it to.
+    """
 
     name: str
     value: Any = None
@@ -71,12 +79,30 @@ class CpmmdError(Exception):
         What the error is about.
     row : int, optional
         The row of the sample, from 0.
-    **fields
+    **fields : object
         What else the template speaks of.
+
+    Attributes
+    ----------
+    parameter, sample, column, file : str or None
+        What the error is about.
+    row : int or None
+        The row of the sample, from 0.
+    fields : dict
+        What else the template speaks of.
+    labels : dict of str to str
+        What a sample is called by whoever faces the user, such as its file.
 
     Examples
     --------
-    >>> error = InputError("{parameter} must be small. Use {less}.", parameter="alpha", less=Setting("alpha", 0.05))
+    >>> from cpmmd import CpmmdError, errors, two_sample_test
+    >>> try:
+    ...     two_sample_test([1.0, 2.0], [3.0, 4.0], method="medain")
+    ... except CpmmdError as error:
+    ...     print(str(error)[:47])
+    Unknown method 'medain'. Did you mean 'median'?
+    >>> less = errors.Setting("alpha", 0.05)
+    >>> error = errors.InputError("{parameter} must be small. Use {less}.", parameter="alpha", less=less)
     >>> str(error), error.parameter
     ("The 'alpha' parameter must be small. Use alpha=0.05.", 'alpha')
     """
@@ -99,7 +125,18 @@ class CpmmdError(Exception):
         self.labels: dict[str, str] = {}  # what a sample is called by whoever faces the user, such as its file
 
     def render(self, words: Words) -> str:
-        """Return the sentence in someone's words."""
+        """Return the sentence in someone's words.
+
+        Parameters
+        ----------
+        words : Words
+            How parameters and samples are called.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
         about = {name: getattr(self, name) for name in ("row", "column", "file")}
         given = {**{name: value for name, value in about.items() if value is not None}, **self.fields}
         filled = {name: _in_words(value, words) for name, value in given.items()}
@@ -147,7 +184,22 @@ class MissingExtraError(CpmmdError, ImportError):
 
 
 class CpmmdWarning(UserWarning):
-    """Base of every warning this package issues."""
+    """Base of every warning this package issues.
+
+    Examples
+    --------
+    Turn the warnings of this package into errors, and no others:
+
+    >>> import warnings
+    >>> from cpmmd import CpmmdWarning, errors
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", CpmmdWarning)
+    ...     try:
+    ...         warnings.warn("all rows look equal", errors.DegenerateKernelWarning, stacklevel=1)
+    ...     except CpmmdWarning as warning:
+    ...         print(warning)
+    all rows look equal
+    """
 
 
 class DegenerateKernelWarning(CpmmdWarning):

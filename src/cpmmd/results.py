@@ -22,12 +22,25 @@ class TestResult(TestOutcome):
 
     @classmethod
     def of(cls, outcome: TestOutcome, **more: Any) -> TestResult:
-        """Return an outcome as a result, some of its fields set."""
+        """Return an outcome as a result, some of its fields set.
+
+        Parameters
+        ----------
+        outcome : TestOutcome
+            What a procedure found.
+        **more : object
+            Fields to set, such as ``seed``.
+
+        Returns
+        -------
+        TestResult
+            With the fields of the outcome.
+        """
         given = {one.name: getattr(outcome, one.name) for one in fields(TestOutcome)}
         return cls(**{**given, **more})
 
     def explain(self, *, max_rows: int = 2000, n_column_permutations: int = 5, top: int = 5, rng: Any = 0) -> Explanation:
-        """Say where the samples differ: rows, columns, an effect size; asked again, the answer is the same object.
+        """Return where the samples differ: rows, columns, an effect size; asked again, the answer is the same object.
 
         Parameters
         ----------
@@ -38,6 +51,15 @@ class TestResult(TestOutcome):
         -------
         Explanation
             With ``sentence``, ``columns``, ``effect``, ...; print it for a summary.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cpmmd import two_sample_test
+        >>> data = np.random.default_rng(0)
+        >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2], rng=0)
+        >>> result.explain(max_rows=60).columns[0].name
+        '1'
         """
         key = (max_rows, n_column_permutations, top, rng)
         options = {"max_rows": max_rows, "n_column_permutations": n_column_permutations, "top": top, "rng": rng}
@@ -70,7 +92,7 @@ class TestResult(TestOutcome):
         title : str, optional
             What was compared.
         explanation : Explanation, optional
-            What :meth:`explain` gave; computed when None.
+            What :meth:`explain` returned; computed when None.
         explain : bool
             False leaves out where the samples differ.
 
@@ -85,7 +107,7 @@ class TestResult(TestOutcome):
         >>> from cpmmd import two_sample_test
         >>> data = np.random.default_rng(0)
         >>> result = two_sample_test(data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2)), rng=0)
-        >>> result.report(title="Before and after").startswith("<!doctype html>")
+        >>> result.report(title="Before and after", explain=False).startswith("<!doctype html>")
         True
         """
         chosen = (explanation or self.try_explain()) if explain else None

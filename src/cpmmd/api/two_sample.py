@@ -19,7 +19,7 @@ def methods() -> dict[str, str]:
 
     Returns
     -------
-    dict
+    dict of str to str
         Names for ``method=``, the default first.
 
     Examples

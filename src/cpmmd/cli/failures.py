@@ -50,7 +50,7 @@ class Commands(TyperGroup):
 
 
 def _explain(error: Exception) -> int:
-    """Tell the user what happened; give the exit code."""
+    """Tell the user what happened; return the exit code."""
     if isinstance(error, OSError) and error.errno == errno.EPIPE:
         # Whoever read us has gone: let the interpreter's last flush go nowhere rather than complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -34,9 +34,19 @@ def report(stage: str, done: int, total: int) -> None:
 class Meter:
     """Progress in words: how much is done, how fast, how long yet. Pass one as ``progress=``.
 
+    Parameters
+    ----------
+    stream : text stream, optional
+        Where the lines go; None is the standard error.
+    every : float
+        Seconds between two lines at least; the last line of a stage always comes.
+    clock : callable
+        Returns the time in seconds.
+
     Examples
     --------
     >>> import io
+    >>> from cpmmd import Meter
     >>> out = io.StringIO()
     >>> meter = Meter(out, clock=iter([0.0, 2.0]).__next__)
     >>> meter("tiles", 100, 400)
@@ -50,7 +60,15 @@ class Meter:
         self._stage, self._first, self._started, self._written = "", 0, 0.0, -math.inf
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Write a line, unless the last one is fresh."""
+        """Write a line, unless the last one is fresh.
+
+        Parameters
+        ----------
+        stage : str
+            What is being done.
+        done, total : int
+            How much of it is done, and how much there is.
+        """
         now = self._clock()
         if stage != self._stage:
             self._stage, self._first, self._started, self._written = stage, done, now, -math.inf

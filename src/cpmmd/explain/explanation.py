@@ -28,7 +28,7 @@ VALUES_SHOWN = 50  # columns of a row that is shown
 def explain(
     outcome: TestOutcome, *, max_rows: int = 2000, n_column_permutations: int = 5, top: int = 5, rng: Any = 0
 ) -> Explanation:
-    """Say where the samples behind a result differ; the same as ``result.explain()``.
+    """Return where the samples behind a result differ; the same as ``result.explain()``.
 
     Parameters
     ----------

@@ -19,13 +19,13 @@ class RowEvidence:
 
     Attributes
     ----------
-    sample
+    sample : str
         ``"x"`` or ``"y"``.
-    row
+    row : int
         Its number in that sample as it was passed in, from 0.
-    witness
+    witness : float
         Positive where X is denser, negative where Y is.
-    values
+    values : mapping of str to object
         The row as it came, the columns with the largest contributions first.
     """
 
@@ -35,7 +35,7 @@ class RowEvidence:
     values: Mapping[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the row in plain JSON types."""
         return {"sample": self.sample, "row": self.row, "witness": self.witness, "values": to_plain(self.values)}
 
 
@@ -45,23 +45,23 @@ class ColumnContribution:
 
     Attributes
     ----------
-    name, label
+    name, label : str
         The column as the data calls it, and as text for a person (``"column 3"`` for arrays).
-    kind
+    kind : str
         ``"number"``, ``"date"``, ``"boolean"``, ``"category"`` or ``"patch"`` (a rectangle of an image).
-    contribution
+    contribution : float
         Share of the squared MMD (or of its noise, where that is larger) that is lost when the column is permuted across the
         pool. Columns that tell the same story share it, columns that work together each have all of it, so the shares need not
         add up to 1; noise can make them negative.
-    standard_error
+    standard_error : float
         Of the contribution: that of the permutations and that of the rows, together.
-    mean_x, mean_y, spread_x, spread_y
+    mean_x, mean_y, spread_x, spread_y : float or None
         Means and standard deviations of numbers (dates in days since 1970); None for categories.
-    levels
+    levels : mapping of str to tuple of float, or None
         Shares of a category's levels in X and Y, largest difference first; None for numbers.
-    missing_x, missing_y
+    missing_x, missing_y : float
         Shares of missing values.
-    difference
+    difference : str
         How Y differs from X in this column alone, in words: ``"higher"``, ``"more often 'red'"``; empty where that is not
         clear or the test found no difference.
     """
@@ -86,7 +86,7 @@ class ColumnContribution:
         return self.contribution > 2 * self.standard_error and self.contribution > 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the column in plain JSON types."""
         return plain_dict(vars(self))
 
 
@@ -94,8 +94,13 @@ class ColumnContribution:
 class Effect:
     """How often the witness tells a row of X from a row of Y.
 
-    ``probability`` is that of ranking a random row of X above a random row of Y, both unseen by the witness; 0.5 is
-    indistinguishable, 1 is told apart always. ``low`` and ``high`` are its 95% interval.
+    Attributes
+    ----------
+    probability : float
+        That of ranking a random row of X above a random row of Y, both unseen by the witness; 0.5 is indistinguishable, 1 is told
+        apart always.
+    low, high : float
+        Its 95% interval.
     """
 
     probability: float
@@ -103,7 +108,7 @@ class Effect:
     high: float
 
     def to_dict(self) -> dict[str, float]:
-        """Plain JSON types."""
+        """Return the effect in plain JSON types."""
         return dict(vars(self))
 
     def __str__(self) -> str:
@@ -116,24 +121,33 @@ class Explanation:
 
     Attributes
     ----------
-    sentence
+    sentence : str
         The finding in plain words.
-    witness_x, witness_y
+    witness_x, witness_y : array
         Witness of each explained row, itself left out of its sample's mean; positive speaks for X, negative for Y.
-    rows_x, rows_y
+    rows_x, rows_y : array of int
         The numbers of those rows in the samples as they were passed in.
-    top_x, top_y
+    top_x, top_y : tuple of RowEvidence
         The rows of X that are most unlike Y, and the rows of Y that are most unlike X.
-    columns
+    columns : tuple of ColumnContribution
         Columns by contribution, largest first.
-    effect
+    effect : Effect
         An effect size, on rows that the witness has not seen.
-    held_out
+    held_out : bool
         Whether the explained rows had no part in choosing the kernel.
-    notes
+    notes : tuple of str
         What to bear in mind.
-    outcome
+    outcome : TestResult or None
         The result that is explained.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> explanation = two_sample_test(data.normal(size=(60, 2)), data.normal(size=(60, 2)) + [0, 2], rng=0).explain(top=3)
+    >>> explanation.columns[0].difference, explanation.effect.low > 0.5, [row.sample for row in explanation.top_y]
+    ('higher', True, ['y', 'y', 'y'])
     """
 
     sentence: str
@@ -150,7 +164,7 @@ class Explanation:
     outcome: TestOutcome | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the explanation in plain JSON types."""
         return plain_dict(
             {
                 "sentence": self.sentence,

@@ -16,13 +16,19 @@ class Bandwidth(ScaleFamily):
 
     Parameters
     ----------
-    base
+    base : str
         ``"gaussian"``, ``exp(-|x-x'|^2 / 2 b^2)``, or ``"laplacian"``, ``exp(-|x-x'| / b)``.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cpmmd import Bandwidth, SplitTest, two_sample_test
     >>> Bandwidth()
     Bandwidth(base='gaussian')
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> two_sample_test(x, y, method=SplitTest(Bandwidth("laplacian")), rng=0).kernel.family
+    Bandwidth(base='laplacian')
     """
 
     citations = ("gretton2012kernel",)
@@ -51,5 +57,5 @@ class Bandwidth(ScaleFamily):
         return 1.0
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
-        """c_H = d_out (proof of the proxy bound, linear regime)."""
+        """Return c_H = d_out (proof of the proxy bound, linear regime)."""
         return float(columns)

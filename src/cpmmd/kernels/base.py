@@ -32,9 +32,13 @@ class BaseKernel:
 
     Attributes
     ----------
-    bound
+    name : str
+        What it is called.
+    power : int
+        2 for squared distances, 1 for distances.
+    bound : float
         nu: 0 <= k <= nu.
-    lipschitz
+    lipschitz : float
         l: |k(u, v) - k(u', v)| <= l |u - u'| at bandwidth 1.
     """
 
@@ -91,7 +95,27 @@ Tensors = dict[str, npt.NDArray[Any]]  # the arrays that make a trained kernel
 
 @runtime_checkable
 class Kernel(Protocol):
-    """A fixed kernel: everything that tests, certificates, explanations and files need of it."""
+    """A fixed kernel: everything that tests, certificates, explanations and files need of it.
+
+    Attributes
+    ----------
+    bound : float
+        nu: no value of the kernel is larger.
+    base_lipschitz : float
+        l: the Lipschitz constant of the base kernel.
+    lipschitz : float
+        L(h): the Lipschitz constant of the feature map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2))
+    >>> kernel = two_sample_test(x, y, rng=0).kernel
+    >>> kernel.gram(x, y[:5]).shape, kernel.bound
+    ((30, 5), 1.0)
+    """
 
     @property
     def bound(self) -> float:
@@ -106,10 +130,23 @@ class Kernel(Protocol):
         """L(h) of the feature map."""
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
+        """Return the kernel matrix of ``rows`` with ``others`` (or with themselves).
+
+        Parameters
+        ----------
+        rows : array of shape (n, columns)
+            In the coordinates that the kernel sees.
+        others : array of shape (k, columns), optional
+            None is ``rows``.
+
+        Returns
+        -------
+        array of shape (n, k)
+            The kernel of all pairs.
+        """
 
     def to_dict(self) -> dict[str, Any]:
-        """Describe the kernel in plain JSON types: its ``family``, that family's ``options``, and its own numbers."""
+        """Return the kernel in plain JSON types: its ``family``, that family's ``options``, and its own numbers."""
 
     def tensors(self) -> Tensors:
         """Return the arrays that make the kernel beside its description: none but for trained ones."""
@@ -128,7 +165,7 @@ class KernelFamily(ABC):
 
     Attributes
     ----------
-    citations
+    citations : tuple of str
         Keys in ``citations.bib`` of what to cite for it.
     """
 
@@ -136,12 +173,40 @@ class KernelFamily(ABC):
 
     @abstractmethod
     def proxy_constant(self, columns: int, size: int) -> float | None:
-        """c_H of the proxy bound for ``size`` inputs of so many columns; None outside the theorem."""
+        """Return c_H of the proxy bound for ``size`` inputs of so many columns; None outside the theorem.
+
+        Parameters
+        ----------
+        columns : int
+            Columns that the kernel sees.
+        size : int
+            Rows of the training half.
+
+        Returns
+        -------
+        float or None
+            c_H.
+        """
 
     @classmethod
     @abstractmethod
     def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> Kernel:
-        """Return the kernel of this family that ``to_dict`` and ``tensors`` described; ``module`` is a network no file holds."""
+        """Return the kernel of this family that ``to_dict`` and ``tensors`` described.
+
+        Parameters
+        ----------
+        described : mapping
+            What the kernel's ``to_dict`` returned.
+        tensors : dict of str to array
+            What its ``tensors`` returned.
+        module : torch.nn.Module or None
+            The user's own network, which no file holds.
+
+        Returns
+        -------
+        Kernel
+            Equal to the one that was described.
+        """
 
 
 class TrainedFamily(KernelFamily):
@@ -149,7 +214,22 @@ class TrainedFamily(KernelFamily):
 
     @abstractmethod
     def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> Trainable:
-        """Return the family on one training half, for gradient ascent."""
+        """Return the family on one training half, for gradient ascent.
+
+        Parameters
+        ----------
+        train : PreparedPool
+            The rows to train on.
+        dtype : torch.dtype
+            Precision of the training.
+        device : str
+            Where it runs, such as ``"cpu"``.
+
+        Returns
+        -------
+        Trainable
+            Starting parameters, and the kernel matrix as a function of parameters.
+        """
 
     @abstractmethod
     def for_calibration(self) -> tuple[TrainedFamily, str]:

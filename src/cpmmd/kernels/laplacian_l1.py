@@ -28,8 +28,14 @@ class LaplacianL1(ScaleFamily):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cpmmd import FullSampleTest, LaplacianL1, two_sample_test
     >>> LaplacianL1()
     LaplacianL1()
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(LaplacianL1(),)), rng=0).reject
+    True
     """
 
     citations = ("gretton2012kernel",)
@@ -61,5 +67,5 @@ class LaplacianL1(ScaleFamily):
         return float(np.sqrt(rows.shape[1]))
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
-        """c_H = d_out, as in the linear regime."""
+        """Return c_H = d_out, as in the linear regime."""
         return float(columns)

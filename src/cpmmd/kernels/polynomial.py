@@ -21,15 +21,21 @@ class Polynomial(ScaleFamily):
 
     Parameters
     ----------
-    degree
+    degree : int
         p, from 1 to 6.
-    base
+    base : str
         ``"laplacian"`` (the paper's) or ``"gaussian"``.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cpmmd import Polynomial, SplitTest, two_sample_test
     >>> Polynomial(degree=3)
     Polynomial(degree=3, base='laplacian')
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> two_sample_test(x, y, method=SplitTest(Polynomial(degree=2)), rng=0).reject
+    True
     """
 
     citations = ("ni2026kernel",)
@@ -69,5 +75,5 @@ class Polynomial(ScaleFamily):
         return float(np.sqrt(sum((k * radius ** (k - 1)) ** 2 for k in range(1, self.degree + 1))))
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002 - the same for every width
-        """c_H = 1 (proof of the proxy bound, polynomial regime)."""
+        """Return c_H = 1 (proof of the proxy bound, polynomial regime)."""
         return 1.0

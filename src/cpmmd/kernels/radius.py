@@ -21,15 +21,21 @@ class _Lengths(Lifted):
 
 @dataclass(frozen=True)
 class Radius(ScaleFamily):
-    """``exp(-| |x| - |x'| | / bandwidth)`` for all bandwidths; on standardised coordinates a length is a distance from the
-    centre.
+    """``exp(-| |x| - |x'| | / bandwidth)`` for all bandwidths.
 
-    Sees what moves all columns outwards or inwards together: heavier tails, another spread. It does not see directions.
+    On standardised coordinates a length is a distance from the centre. The family sees what moves all columns outwards or inwards
+    together: heavier tails, another spread. It does not see directions.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from cpmmd import FullSampleTest, KernelClass, Radius, two_sample_test
     >>> Radius()
     Radius()
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 5)), data.normal(0, 2, size=(60, 5))
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(KernelClass(Radius(), "standard"),)), rng=0).reject
+    True
     """
 
     citations = ("gretton2012kernel",)
@@ -56,5 +62,5 @@ class Radius(ScaleFamily):
         return 1.0
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
-        """c_H = 1, as for a single column."""
+        """Return c_H = 1, as for a single column."""
         return 1.0

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 
 
 class ScaleFamily(KernelFamily):
-    """All x -> psi(x)/bandwidth for one fixed lift psi: one kernel for each bandwidth."""
+    """All x -> psi(x)/bandwidth for one fixed lift psi: one kernel for each bandwidth.
+
+    Attributes
+    ----------
+    base : str
+        Name of the base kernel.
+    squared : bool
+        Whether the lifted rows give squared distances.
+    about_origin : bool
+        Whether moving all rows changes the distances.
+    """
 
     base: str
     squared: bool = True  # whether the lifted rows give squared distances
@@ -33,7 +43,18 @@ class ScaleFamily(KernelFamily):
         return type(self).__name__.lower()
 
     def exponent_of(self, distances: Array) -> Array:
-        """Turn a tile of (squared) distances into exponents at bandwidth 1, in place."""
+        """Turn a tile of (squared) distances into exponents at bandwidth 1, in place.
+
+        Parameters
+        ----------
+        distances : array
+            What the lifted rows gave; overwritten.
+
+        Returns
+        -------
+        array
+            The same memory.
+        """
         return self.base_kernel.exponent(distances) if self.squared else distances
 
     @property
@@ -48,14 +69,51 @@ class ScaleFamily(KernelFamily):
 
     @abstractmethod
     def lift(self, rows: Array, centre: Array) -> Lifted:
-        """Lift rows; ``centre`` may be taken off first where the family does not notice."""
+        """Lift rows; ``centre`` may be taken off first where the family does not notice.
+
+        Parameters
+        ----------
+        rows : array of shape (n, columns)
+            In the coordinates that the kernel sees.
+        centre : array of shape (columns,)
+            A point amid the rows.
+
+        Returns
+        -------
+        Lifted
+            What gives distances tile by tile.
+        """
 
     @abstractmethod
     def lift_lipschitz(self, rows: Array) -> float:
-        """Bound the Lipschitz constant of psi on the ball that holds ``rows``."""
+        """Bound the Lipschitz constant of psi on the ball that holds ``rows``.
+
+        Parameters
+        ----------
+        rows : array of shape (n, columns)
+            In the coordinates that the kernel sees.
+
+        Returns
+        -------
+        float
+            L_psi.
+        """
 
     def exponents(self, rows: Array, others: Array | None = None) -> Array:
-        """Return the base kernel's exponents at bandwidth 1 for all pairs."""
+        """Return the base kernel's exponents at bandwidth 1 for all pairs.
+
+        Parameters
+        ----------
+        rows : array of shape (n, columns)
+            In the coordinates that the kernel sees.
+        others : array of shape (k, columns), optional
+            None is ``rows``.
+
+        Returns
+        -------
+        array of shape (n, k)
+            The exponents.
+        """
 
         def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
             return self.exponent_of(a.distances(i, b, j))
@@ -63,11 +121,37 @@ class ScaleFamily(KernelFamily):
         return self._over_pairs(rows, others, compute, diagonal=0.0)
 
     def median_bandwidth(self, rows: Array) -> float:
-        """Return the median distance of ``rows`` as this family measures it: the bandwidth of the median heuristic."""
+        """Return the median distance of ``rows`` as this family measures it: the bandwidth of the median heuristic.
+
+        Parameters
+        ----------
+        rows : array of shape (n, columns)
+            In the coordinates that the kernel sees.
+
+        Returns
+        -------
+        float
+            The bandwidth.
+        """
         return median_distance(self.exponents(rows), self.base_kernel.power)
 
     def gram(self, bandwidth: float, rows: Array, others: Array | None = None) -> Array:
-        """Return the kernel at one bandwidth for all pairs."""
+        """Return the kernel at one bandwidth for all pairs.
+
+        Parameters
+        ----------
+        bandwidth : float
+            The bandwidth.
+        rows : array of shape (n, columns)
+            In the coordinates that the kernel sees.
+        others : array of shape (k, columns), optional
+            None is ``rows``.
+
+        Returns
+        -------
+        array of shape (n, k)
+            The kernel of all pairs.
+        """
         base = self.base_kernel
 
         def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
@@ -91,7 +175,18 @@ class ScaleFamily(KernelFamily):
         return ScaledKernel(cls(**described["options"]), *numbers)
 
     def lift_checked(self, rows: Array, centre: Array) -> Lifted:
-        """Lift rows, refused when that overflows."""
+        """Lift rows, refused when that overflows.
+
+        Parameters
+        ----------
+        rows, centre
+            As for :meth:`lift`.
+
+        Returns
+        -------
+        Lifted
+            What gives distances tile by tile.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             lifted = self.lift(rows, centre)
         refuse_overflow(str(self), lifted.norms, rows)

@@ -21,15 +21,25 @@ class BatchResult:
 
     Attributes
     ----------
-    name
-        What the batch is called; its key in a :class:`~cpmmd.history.History`.
-    time
+    name : str
+        What the batch is called; its key in a :class:`~cpmmd.History`.
+    time : datetime
         When it was tested.
-    result
+    result : TestResult
         The test itself, with ``explain`` and all; X is the reference, Y the batch.
-    adjusted, effect
+    adjusted, effect : float or None
         Filled in by whoever sees the whole series or explains the result: the p-value adjusted for the number of batches, and
         the effect size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import DriftDetector
+    >>> data = np.random.default_rng(0)
+    >>> detector = DriftDetector(rng=0).fit(data.normal(size=(100, 2)))
+    >>> batch = detector.test(data.normal(1, 1, size=(50, 2)), name="monday")
+    >>> batch.name, batch.rows, batch.reject
+    ('monday', 50, True)
     """
 
     name: str

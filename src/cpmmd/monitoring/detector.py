@@ -53,17 +53,23 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    reference_
+    reference_ : Table
         The reference as it was read.
-    n_features_in_, feature_names_in_
-        Its columns; names only where it has them.
-    kernel_, preparation_, calibration_
-        The kernel chosen at fit, its coordinates and C1-hat; None where each batch's test chooses its own.
-    train_rows_, test_rows_
+    n_features_in_ : int
+        Number of its columns.
+    feature_names_in_ : array of str
+        Their names; only where it has them.
+    kernel_ : Kernel or None
+        The kernel chosen at fit; None where each batch's test chooses its own.
+    preparation_ : Preparation or None
+        Its coordinates.
+    calibration_ : Calibration or None
+        Its C1-hat.
+    train_rows_, test_rows_ : array of int
         Reference rows that had a say in the kernel, and those that batches are tested against.
-    seed_
+    seed_ : int
         What all randomness comes from.
-    notes_
+    notes_ : tuple of str
         What fitting had to say.
 
     Notes
@@ -116,14 +122,19 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        reference
-            The rows that batches are compared with: an array or a data frame.
-        example
+        reference : array or data frame
+            The rows that batches are compared with.
+        example : array or data frame, optional
             A batch that differs, or the rows of a training period that did: the kernel is trained to see that difference.
-        kernel
+        kernel : Kernel or TestResult, optional
             A kernel that was chosen on other rows (``result.kernel``, ``load_kernel(path)``) and sees numbers as they come, or a
             :class:`~cpmmd.TestResult` whose kernel and coordinates are taken; ``method`` has no say then. None of the reference's
             rows may have had a say in the kernel, or the level is lost.
+
+        Returns
+        -------
+        DriftDetector
+            Itself.
         """
         if kernel is not None and not (example is None and self.scale is None):
             raise InputError("A given kernel is neither trained nor rescaled. Leave out kernel=, or example= and scale=.")
@@ -140,7 +151,20 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             return self._assume(State(self.get_params(deep=False), seed, table, frozen, notes))
 
     def test(self, batch: Any, name: str | None = None) -> BatchResult:
-        """Test one batch; without a name it is called by its content."""
+        """Test one batch against the reference.
+
+        Parameters
+        ----------
+        batch : array or data frame
+            The rows to test, with the columns of the reference.
+        name : str, optional
+            What the batch is called; None calls it by its content.
+
+        Returns
+        -------
+        BatchResult
+            With ``pvalue``, ``reject``, ``result``, ...; print it for a line.
+        """
         self._check_fitted()
         table, notes = conform(batch, self.reference_, "batch")
         digest = content_digest(table)
@@ -155,16 +179,34 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed))
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted detector, reference and all, to a file."""
+        """Write the fitted detector, reference and all, to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where it goes.
+        """
         self._check_fitted()
         tensors, description = pack(self._state)
         write_file(path, tensors, description, kind="detector")
 
     @classmethod
     def load(cls, path: str | Path, *, module: Any = None) -> DriftDetector:
-        """Read a detector that :meth:`save` wrote; one that trained a torch module of your own needs that module.
+        """Read a detector that :meth:`save` wrote.
 
         Loading executes nothing that the file says. Damaged files are refused.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        module : torch.nn.Module, optional
+            The network of your own that the detector trained, which no file holds.
+
+        Returns
+        -------
+        DriftDetector
+            Fitted; its answers are those of the one that was saved.
         """
 
         def restore(description: Any, tensors: Tensors) -> DriftDetector:

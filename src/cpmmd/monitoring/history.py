@@ -43,7 +43,7 @@ class History:
 
     Parameters
     ----------
-    path
+    path : str or Path
         The file; made when there is none.
 
     Notes
@@ -53,10 +53,11 @@ class History:
 
     Examples
     --------
-    >>> import tempfile, pathlib
+    >>> import pathlib, tempfile
+    >>> from cpmmd import History
     >>> record = {"batch": "monday", "time": "2025-01-06T00:00:00+00:00", "rows": 100, "pvalue": 0.4, "adjusted": None,
     ...           "statistic": 0.01, "effect": None, "reject": False, "method": "cp-full", "seed": 0}
-    >>> with History(pathlib.Path(tempfile.mkdtemp()) / "history.sqlite") as history:
+    >>> with tempfile.TemporaryDirectory() as folder, History(pathlib.Path(folder) / "history.sqlite") as history:
     ...     history.append(record), history.append(record), len(history.records())
     (True, False, 1)
     """
@@ -77,19 +78,42 @@ class History:
             raise
 
     def append(self, record: Mapping[str, Any]) -> bool:
-        """Add one batch; False, and nothing changes, when a batch of that name is already there."""
+        """Add one batch.
+
+        Parameters
+        ----------
+        record : mapping
+            What :meth:`cpmmd.BatchResult.to_dict` returned.
+
+        Returns
+        -------
+        bool
+            False, and nothing changes, when a batch of that name is already there.
+        """
         values = _check_record(record)
         with self._explaining(), self._transaction():
             return self._connection.execute(INSERT, values).rowcount == 1
 
     def settle(self, decided: Iterable[Mapping[str, Any]]) -> None:
-        """Write the decisions on batches that were appended without one (``adjusted`` None): all or none, and no others."""
+        """Write the decisions on batches that were appended without one (``adjusted`` None): all or none, and no others.
+
+        Parameters
+        ----------
+        decided : iterable of mapping
+            Their records, with ``adjusted``, ``reject`` and ``effect`` as decided.
+        """
         values = [_check_record(record) for record in decided]
         with self._explaining(), self._transaction():
             self._connection.executemany(SETTLE, values)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return all records, first appended first."""
+        """Return all records, first appended first.
+
+        Returns
+        -------
+        list of dict
+            With the fields of :meth:`cpmmd.BatchResult.to_dict`.
+        """
         with self._explaining():
             rows = self._connection.execute(SELECT).fetchall()
         records = [dict(zip(COLUMNS, row, strict=True)) for row in rows]

@@ -24,7 +24,25 @@ TIE = 1e-6
 
 @dataclass(frozen=True)
 class Engine:
-    """How the statistics were computed: from one matrix, row by row, or in bins of rows."""
+    """How the statistics were computed: from one matrix, row by row, or in bins of rows.
+
+    Attributes
+    ----------
+    name : str
+        ``"dense"`` (one kernel matrix), ``"rows"`` (streamed, each row relabelled) or ``"binned"`` (streamed, bins relabelled).
+    bins : int or None
+        Number of bins; None where rows are relabelled.
+    bin_rows : int
+        Rows of a bin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> two_sample_test(data.normal(size=(40, 2)), data.normal(size=(50, 2)), method="median", rng=0).engine
+    Engine(name='dense', bins=None, bin_rows=1)
+    """
 
     name: str
     bins: int | None = None
@@ -32,7 +50,18 @@ class Engine:
 
     @classmethod
     def of(cls, bins: Bins) -> Engine:
-        """Return the engine that relabels these bins."""
+        """Return the engine that relabels these bins.
+
+        Parameters
+        ----------
+        bins : Bins
+            How the rows were cut.
+
+        Returns
+        -------
+        Engine
+            ``"rows"`` where each bin is one row.
+        """
         return cls("binned", bins.count, bins.size) if bins.size > 1 else cls("rows")
 
 

@@ -21,15 +21,25 @@ def batch_series(records: Sequence[Mapping[str, Any]], *, alpha: float = 0.05, a
 
     Parameters
     ----------
-    records
+    records : sequence of mapping
         One mapping for each batch, in order: ``batch`` (its name), ``pvalue``, ``reject`` and, where p-values were adjusted for
         their number, ``adjusted``, which is then drawn.
+    alpha : float
+        The limit.
+    ax : matplotlib Axes, optional
+        Where to draw it.
+
+    Returns
+    -------
+    Axes
+        With the picture.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
+    >>> from cpmmd import plotting
     >>> records = [{"batch": "monday", "pvalue": 0.6, "reject": False}, {"batch": "tuesday", "pvalue": 0.001, "reject": True}]
-    >>> batch_series(records, ax=Figure().subplots()).get_ylabel()
+    >>> plotting.batch_series(records, ax=Figure().subplots()).get_ylabel()
     'p-value'
     """
     if not len(records):

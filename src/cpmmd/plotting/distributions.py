@@ -43,6 +43,16 @@ def column_distributions(subject: Subject, *, ax: Axes | None = None, max_rows: 
     -------
     Axes
         With the picture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from cpmmd import plotting, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
+    >>> plotting.column_distributions(result, ax=Figure().subplots()).get_xlabel()
+    'values, each column in its own range'
     """
     ax, outcome, explanation = axes(ax), outcome_of(subject), explanation_of(subject)
     pool, tested = tested_rows(outcome)

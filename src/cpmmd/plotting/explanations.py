@@ -35,10 +35,10 @@ def witness_densities(subject: Subject, *, ax: Axes | None = None) -> Axes:
     --------
     >>> import numpy as np
     >>> from matplotlib.figure import Figure
-    >>> from cpmmd import two_sample_test
+    >>> from cpmmd import plotting, two_sample_test
     >>> data = np.random.default_rng(0)
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
-    >>> witness_densities(result.explain(), ax=Figure().subplots()).get_xlabel()
+    >>> plotting.witness_densities(result.explain(), ax=Figure().subplots()).get_xlabel()
     'witness of a row (left: like y, right: like x)'
     """
     ax, explanation = axes(ax), explanation_of(subject)
@@ -72,6 +72,16 @@ def column_contributions(subject: Subject, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         With the picture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from cpmmd import plotting, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
+    >>> plotting.column_contributions(result, ax=Figure().subplots()).get_xlabel()
+    'squared MMD lost when permuted (%)'
     """
     ax, explanation = axes(ax), explanation_of(subject)
     columns = explanation.columns[:BARS]

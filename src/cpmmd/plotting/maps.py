@@ -43,6 +43,16 @@ def pool_map(subject: Subject, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         With the picture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from cpmmd import plotting, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
+    >>> plotting.pool_map(result, ax=Figure().subplots()).get_xlabel()
+    'column 0'
     """
     ax, outcome, explanation = axes(ax), outcome_of(subject), explanation_of(subject)
     pool, _ = tested_rows(outcome)

@@ -34,10 +34,10 @@ def null_distribution(subject: Subject, *, ax: Axes | None = None) -> Axes:
     --------
     >>> import numpy as np
     >>> from matplotlib.figure import Figure
-    >>> from cpmmd import two_sample_test
+    >>> from cpmmd import plotting, two_sample_test
     >>> data = np.random.default_rng(0)
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
-    >>> null_distribution(result, ax=Figure().subplots()).get_xlabel()
+    >>> plotting.null_distribution(result, ax=Figure().subplots()).get_xlabel()
     'statistic'
     """
     ax, result = axes(ax), outcome_of(subject)

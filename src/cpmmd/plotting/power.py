@@ -21,16 +21,24 @@ def power_curves(table: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    table
+    table : PowerTable, StudyTable or sequence of mapping
         Rows (or an object that has them as ``rows``), each a mapping or an object with ``size`` and ``power`` and, where known,
         ``low`` and ``high`` (an interval), ``observed`` (a simulated power), ``method``. A ``target`` of the table is drawn as
         a line.
+    ax : matplotlib Axes, optional
+        Where to draw it.
+
+    Returns
+    -------
+    Axes
+        With the picture.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
+    >>> from cpmmd import plotting
     >>> table = [{"size": 50, "power": 0.4, "low": 0.3, "high": 0.5}, {"size": 100, "power": 0.8, "low": 0.7, "high": 0.9}]
-    >>> power_curves(table, ax=Figure().subplots()).get_ylabel()
+    >>> plotting.power_curves(table, ax=Figure().subplots()).get_ylabel()
     'power'
     """
     rows = [_row(row) for row in getattr(table, "rows", table)]

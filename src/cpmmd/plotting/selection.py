@@ -113,6 +113,17 @@ def training_history(subject: Subject, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         With the picture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from cpmmd import Ascent, Deep, SplitTest, plotting, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2))
+    >>> result = two_sample_test(x, y, method=SplitTest(Deep(width=8), ascent=Ascent(steps=2)), rng=0)
+    >>> plotting.training_history(result, ax=Figure().subplots()).get_xlabel()
+    'step of training'
     """
     outcome = outcome_of(subject)
     if outcome.selection is None or not isinstance(outcome.selection.path, TrainingHistory):

@@ -25,7 +25,19 @@ SQUARED_MMD = "the unbiased squared MMD on the tested rows"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a caller decides for any procedure."""
+    """What a caller decides for any procedure.
+
+    Attributes
+    ----------
+    alpha : float
+        Level of the test.
+    n_permutations : int
+        Number of relabelings.
+    method, summary : str
+        The method's name and its one line.
+    memory_limit : int
+        Bytes that kernel matrices, tiles and prepared rows may take.
+    """
 
     alpha: float
     n_permutations: int
@@ -36,7 +48,15 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Method:
-    """A procedure with a name of its own, and its one line."""
+    """A procedure with a name of its own, and its one line.
+
+    Attributes
+    ----------
+    make : callable
+        Returns the procedure.
+    summary : str
+        The one line.
+    """
 
     make: Callable[[], Procedure]
     summary: str
@@ -44,7 +64,19 @@ class Method:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The kernel that a procedure settles on, and the coordinates it is for."""
+    """The kernel that a procedure settles on, and the coordinates it is for.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The choice.
+    preparation : Preparation
+        Its coordinates.
+    calibration : Calibration or None
+        C1-hat, where it was calibrated.
+    notes : tuple of str
+        What the choice had to say.
+    """
 
     kernel: Kernel
     preparation: Preparation
@@ -66,6 +98,13 @@ class Procedure(ABC):
         How it decides, where that is not by the p-value.
     exact : bool
         Whether its p-value is exact on the data as they come (rather than given something that looked at the labels).
+
+    Examples
+    --------
+    >>> from cpmmd import FullSampleTest
+    >>> procedure = FullSampleTest()
+    >>> procedure.exact, procedure.default_permutations
+    (True, 999)
     """
 
     citations: ClassVar[tuple[str, ...]] = ()
@@ -75,7 +114,13 @@ class Procedure(ABC):
 
     @classmethod
     def methods(cls) -> Mapping[str, Method]:
-        """Return the names under which it is ready-made."""
+        """Return the names under which it is ready-made.
+
+        Returns
+        -------
+        mapping of str to Method
+            The names, each with what makes the procedure and its one line.
+        """
         return {}
 
     @property
@@ -90,17 +135,54 @@ class Procedure(ABC):
 
     @abstractmethod
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
-        """Run the test."""
+        """Run the test.
+
+        Parameters
+        ----------
+        pool : Pool
+            The rows of both samples, those of X first.
+        options : RunOptions
+            What the caller decided.
+        rng : Generator
+            Where randomness comes from.
+
+        Returns
+        -------
+        TestOutcome
+            What :meth:`conclude` returns.
+        """
 
     def choose(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> Choice:
-        """Return the kernel for tests of other rows: these have chosen it, so that none of them may be tested with it."""
+        """Return the kernel for tests of other rows: these have chosen it, so that none of them may be tested with it.
+
+        Parameters
+        ----------
+        pool, options, rng
+            As for :meth:`run`.
+
+        Returns
+        -------
+        Choice
+            The kernel and its coordinates.
+        """
         outcome = self.run(pool, options, rng)
         if outcome.kernel is None or outcome.preparation is None:
             raise InputError(f"{options.method} settles on no kernel, so none can be kept for other rows. Use another method.")
         return Choice(outcome.kernel, outcome.preparation, outcome.calibration, outcome.notes)
 
     def with_scale(self, scale: str) -> Self:
-        """Return the procedure on columns scaled in this way."""
+        """Return the procedure on columns scaled in this way.
+
+        Parameters
+        ----------
+        scale : str
+            ``"standard"``.
+
+        Returns
+        -------
+        Procedure
+            The same but for its ``scale``; procedures without that option refuse.
+        """
         if "scale" not in {option.name for option in fields(self)}:
             raise InputError(
                 f"{type(self).__name__} has no 'scale' option (it searches coordinates itself, or needs none); leave it out."
@@ -118,7 +200,28 @@ class Procedure(ABC):
         notes: tuple[str, ...] = (),
         **more: Any,
     ) -> TestOutcome:
-        """Return the outcome of a permutation test on this pool; without ``evidence`` all rows were tested, and chose."""
+        """Return the outcome of a permutation test on this pool.
+
+        Parameters
+        ----------
+        pool, options
+            As for :meth:`run`.
+        ranking : Ranking
+            The statistic among its relabelings.
+        tested_sizes : tuple of int
+            Rows of X and Y that the statistic saw.
+        evidence : Evidence, optional
+            The rows that were tested, and those that chose; None: all rows were tested, and chose.
+        notes : tuple of str
+            What to bear in mind, beside the notes of the pool.
+        **more : object
+            Further fields of the outcome, such as ``kernel``.
+
+        Returns
+        -------
+        TestOutcome
+            With what the procedure says of itself.
+        """
         return TestOutcome(
             method=options.method,
             summary=options.summary,
@@ -141,7 +244,20 @@ class Procedure(ABC):
     def conclude_kernel(
         self, pool: Pool, options: RunOptions, test: KernelTest, *, notes: tuple[str, ...] = (), **more: Any
     ) -> TestOutcome:
-        """Return the outcome of a fixed kernel's test, with how it was computed."""
+        """Return the outcome of a fixed kernel's test, with how it was computed.
+
+        Parameters
+        ----------
+        test : KernelTest
+            What :func:`cpmmd.permutation.engine.kernel_test` returned.
+        pool, options, notes, **more
+            As for :meth:`conclude`.
+
+        Returns
+        -------
+        TestOutcome
+            With ``engine``.
+        """
         return self.conclude(
             pool,
             options,
@@ -154,6 +270,12 @@ class Procedure(ABC):
         )
 
     def all_citations(self) -> tuple[str, ...]:
-        """Return what to cite for the procedure and its parts, each once."""
+        """Return what to cite for the procedure and its parts, each once.
+
+        Returns
+        -------
+        tuple of str
+            Keys in ``citations.bib``.
+        """
         of_parts = (key for part in self.parts for key in getattr(part, "citations", ()))
         return tuple(dict.fromkeys((*self.citations, *of_parts)))

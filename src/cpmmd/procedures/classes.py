@@ -20,12 +20,28 @@ class KernelClass:
 
     Parameters
     ----------
-    narrowest, widest
+    family : kernel family
+        A family with one parameter, such as ``Bandwidth()``; trained kernels go into ``fixed`` of :class:`FullSampleTest`.
+    scale : str, optional
+        ``"standard"`` standardises columns by pooled statistics; None takes numbers as they come.
+    narrowest, widest : float
         Bandwidths in units of the median distance of the pool.
-    fewest_neighbours
+    fewest_neighbours : float
         The path ends where rows have fewer effective neighbours on average (or a quarter of a small pool).
-    weight
+    weight : float
         Share of the level that the class competes for, beside those of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import Bandwidth, FullSampleTest, KernelClass, two_sample_test
+    >>> wide = KernelClass(Bandwidth(), "standard", narrowest=1.0)
+    >>> print(wide)
+    Bandwidth(base='gaussian') on standardised coordinates
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(1, 1, size=(40, 2))
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(wide,)), rng=0).reject
+    True
     """
 
     family: ScaleFamily

@@ -37,7 +37,7 @@ class FullSampleTest(Procedure):
     ----------
     classes : tuple of KernelClass or kernel families
         What to choose from: families, or :class:`KernelClass` to ask for standardised coordinates.
-    fixed : tuple of kernels
+    fixed : tuple of Kernel
         Kernels chosen on other data (a trained one, say), each one more class without a bandwidth.
     penalty_quantile : float
         A class's complexity is this quantile of its best score over the relabelings.

@@ -27,15 +27,24 @@ class MedianTest(Procedure):
 
     Parameters
     ----------
-    base
+    base : str
         ``"gaussian"`` or ``"laplacian"``.
-    scale
+    scale : str, optional
         None or ``"standard"``.
-    split
+    split : bool
         False uses all rows: the median of the pool is symmetric in the labels, so the level is exact. True is the paper's
         variant: the median of the training half, tested on the other half.
-    train_fraction
+    train_fraction : float
         Share of each sample that gives the median when ``split`` is true.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import MedianTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 2)), data.normal(1, 1, size=(60, 2))
+    >>> two_sample_test(x, y, method=MedianTest(base="laplacian"), rng=0).pvalue
+    0.001
     """
 
     base: str = "gaussian"

@@ -31,18 +31,28 @@ class MMDFuse(Procedure):
 
     Parameters
     ----------
-    kernels
-        Names, as for :class:`~cpmmd.procedures.mmdagg.MMDAgg`.
-    n_bandwidths
+    kernels : tuple of str
+        Names, as for :class:`MMDAgg`.
+    n_bandwidths : int
         Bandwidths of each kernel, evenly spaced between distance quantiles of the pool.
-    lambda_multiplier
+    lambda_multiplier : float
         Factor of the soft maximum's sharpness.
-    n_permutations
+    n_permutations : int
         Relabelings when the call does not say.
-    scaling
+    scaling : str
         ``"code"``: sharpness n(n-1), as the authors' code; ``"paper"``: sqrt(n(n-1)), as their text.
-    scale
+    scale : str, optional
         None or ``"standard"`` (by pooled statistics).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import MMDFuse, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2))
+    >>> result = two_sample_test(x, y, method=MMDFuse(n_bandwidths=3, n_permutations=300), rng=0)
+    >>> result.reject, len(result.collection.tests)
+    (True, 6)
     """
 
     kernels: tuple[str, ...] = ("laplacian_l1", "gaussian")
@@ -118,9 +128,7 @@ class MMDFuse(Procedure):
 
 @dataclass(frozen=True, eq=False)
 class _Member:
-    """A kernel under all relabelings: statistics (observed first), tie tolerance, norm to divide by, and the exact observed "
-    "one.
-    """
+    """A kernel under all relabelings: statistics (observed first), tie tolerance, norm to divide by, the observed one exactly."""
 
     kernel: RadialKernel
     values: Array

@@ -33,6 +33,17 @@ class ClassPath:
         Squared MMD of each member, and its upper-tail score -log p.
     penalty : float
         The complexity of the class, the logarithm of its weight taken off.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2)), rng=0)
+    >>> [one.label for one in result.classes][:2]
+    ['gaussian on raw', 'laplacian (L1) on standardised']
+    >>> result.selected_class.criterion == max(one.criterion for one in result.classes)
+    True
     """
 
     name: str
@@ -64,7 +75,7 @@ class ClassPath:
         return self.evidence - self.penalty
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the class in plain JSON types."""
         return plain_dict(vars(self))
 
 
@@ -82,6 +93,16 @@ class SingleTest:
         Its share in the collection.
     rejected : bool or None
         Whether it rejects at its corrected level, where the method has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import MMDAgg, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(50, 2))
+    >>> result = two_sample_test(x, y, method=MMDAgg(n_bandwidths=2, b1=200, b2=200), rng=0)
+    >>> sorted({single.kernel for single in result.collection.tests})
+    ['gaussian', 'laplacian_l1']
     """
 
     kernel: str
@@ -114,13 +135,31 @@ class Collection:
     sharpness: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the collection in plain JSON types."""
         return plain_dict({**vars(self), "tests": [vars(test) for test in self.tests]})
 
 
 @dataclass(frozen=True)
 class Splits:
-    """The p-values of several splits, and the rule that combined them."""
+    """The p-values of several splits, and the rule that combined them.
+
+    Attributes
+    ----------
+    pvalues : tuple of float
+        One for each split.
+    rule : str
+        ``"median"``, ``"mean"`` or ``"geometric"``, as in :class:`SplitTest`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import SplitTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> splits = two_sample_test(x, y, method=SplitTest(n_splits=3), rng=0).splits
+    >>> len(splits.pvalues), splits.rule
+    (3, 'median')
+    """
 
     pvalues: tuple[float, ...]
     rule: str
@@ -136,7 +175,7 @@ class Splits:
         return max(self.pvalues)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the p-values and their rule in plain JSON types."""
         return plain_dict(vars(self))
 
 
@@ -178,7 +217,9 @@ class TestOutcome:
     method, summary : str
         The method's name and its one line; the line is empty for a procedure of the user's own.
     statistic : float
-        What was ranked; ``statistic_meaning`` says what it is.
+        What was ranked.
+    statistic_meaning : str
+        What the statistic is, in words.
     pvalue : float
         Counts the labels as they came: never 0.
     alpha : float
@@ -197,8 +238,12 @@ class TestOutcome:
         The kernel that was tested, or that carries most of the evidence.
     preparation : Preparation or None
         The coordinates that the kernel sees.
-    selection, calibration, certificate
-        How a split test chose its kernel, and what that certifies; None for other tests.
+    selection : Selection or None
+        How a split test chose its kernel; None for other tests.
+    calibration : Calibration or None
+        The constant of its penalty, where it was calibrated.
+    certificate : Certificate or None
+        What the choice certifies.
     engine : Engine or None
         How the statistics were computed.
     classes : tuple of ClassPath
@@ -208,7 +253,9 @@ class TestOutcome:
     splits : Splits or None
         The p-values of several splits.
     decision : bool or None
-        Set by methods that do not decide by the p-value (MMDAgg); ``decision_rule`` says how they do.
+        Set by methods that do not decide by the p-value (MMDAgg).
+    decision_rule : str
+        How they do.
     citations : tuple of str
         Keys of what to cite.
     seed : int or None
@@ -220,6 +267,17 @@ class TestOutcome:
         ``dataclasses.replace(result, evidence=None)``.
     call : str
         The Python call that gives this result again; empty where no single call does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(2, 1, size=(50, 2)), rng=0)
+    >>> result
+    <TestResult: The samples differ (p = 0.001 <= 0.05); cp-full, 40 v 50 rows, 2 columns>
+    >>> result.reject, result.sizes, len(result.null_distribution)
+    (True, (40, 50), 999)
     """
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
@@ -270,7 +328,18 @@ class TestOutcome:
         return f"{words} (p = {self.pvalue:.4g} {'<=' if self.pvalue <= self.alpha else '>'} {self.alpha:g})."
 
     def to_dict(self, *, null_distribution: bool = False) -> dict[str, Any]:
-        """Return the result in plain JSON types; the null distribution only when asked for."""
+        """Return the result in plain JSON types.
+
+        Parameters
+        ----------
+        null_distribution : bool
+            Whether to put in the null distribution, which is long.
+
+        Returns
+        -------
+        dict
+            Without the data.
+        """
         parts = {
             name: getattr(self, name) for name in ("kernel", "selection", "calibration", "certificate", "collection", "splits")
         }

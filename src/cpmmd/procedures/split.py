@@ -46,27 +46,39 @@ class SplitTest(Procedure):
     ----------
     family : kernel family
         What to choose the kernel from.
-    criterion
+    criterion : Criterion
         What the choice maximises.
-    train_fraction
+    train_fraction : float
         Share of each sample that chooses the kernel.
-    scale
+    scale : str, optional
         None takes numbers as they come (the paper's); ``"standard"`` standardises by training statistics.
-    ascent
-        How trained kernels are trained; for :class:`~cpmmd.kernels.deep.Deep` and mixtures only.
-    n_splits, combine
-        Several random splits, their p-values combined by a rule that is valid whatever their dependence: ``"median"`` (twice
-        the median), ``"mean"`` (twice the mean) or ``"geometric"`` (e times the geometric mean). The result is the split with
-        the median p-value, with the combined p-value and the others in ``splits``.
-    delta
+    ascent : Ascent, optional
+        How trained kernels are trained; for :class:`Deep` and :class:`Mixture` only.
+    n_splits : int
+        Number of random splits. Of several, the result is the split with the median p-value, with the combined p-value and the
+        others in ``splits``.
+    combine : str
+        How the p-values of several splits are combined, by a rule that is valid whatever their dependence: ``"median"`` (twice
+        the median), ``"mean"`` (twice the mean) or ``"geometric"`` (e times the geometric mean).
+    delta : float
         Confidence parameter of the certificate.
-    max_train_rows
+    max_train_rows : int
         Rows of both samples that choose the kernel at most, for selection is quadratic in them; the others are tested.
 
     Notes
     -----
     Scaling, encoding, search range, C1-hat and kernel see the training half only; given them the test half is exchangeable
     under the null, so the permutation test has exact level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import Polynomial, SplitTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 2)), data.normal(2, 1, size=(60, 2))
+    >>> result = two_sample_test(x, y, method=SplitTest(Polynomial(degree=2)), rng=0)
+    >>> result.pvalue, result.tested_sizes
+    (0.001, (30, 30))
     """
 
     family: ScaleFamily | TrainedFamily = field(default_factory=Bandwidth)

@@ -30,25 +30,30 @@ def content(
 
     Parameters
     ----------
-    result
+    result : TestResult
         What :func:`~cpmmd.two_sample_test` returned.
-    rows
+    rows : bool
         Whether values of single rows may appear.
-    command
+    command : str, optional
         The shell command that gave the result, if one did.
-    title
+    title : str, optional
         What was compared; a question when None.
-    explanation
-        What ``result.explain()`` gave; without one the report does not say where.
+    explanation : Explanation, optional
+        What ``result.explain()`` returned; without one the report does not say where.
+
+    Returns
+    -------
+    dict
+        With ``title``, ``verdict``, ``sections``, ...; :func:`render` turns it into text.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from cpmmd import two_sample_test
+    >>> from cpmmd import report, two_sample_test
     >>> data = np.random.default_rng(0)
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2)), rng=0)
-    >>> report = content(result, explanation=result.explain())
-    >>> report["verdict"]["headline"], [section["id"] for section in report["sections"]]
+    >>> said = report.content(result, explanation=result.explain())
+    >>> said["verdict"]["headline"], [section["id"] for section in said["sections"]]
     ('The samples differ', ['evidence', 'where', 'assurance', 'repeat'])
     """
     from cpmmd import __version__

@@ -31,7 +31,40 @@ def report(
     title: str | None = None,
     explanation: Explanation | None = None,
 ) -> str:
-    """Return the report of one test, and write it when a path is given; see :meth:`cpmmd.TestResult.report`."""
+    """Return the report of one test, and write it when a path is given; the same as ``result.report()`` but for the explanation.
+
+    Parameters
+    ----------
+    result : TestResult
+        What :func:`~cpmmd.two_sample_test` returned.
+    path : str or Path, optional
+        Ends in .html (one file that needs nothing else), .md or .json; without one the HTML text is only returned.
+    rows : bool
+        Whether the values of the rows that speak most for the difference may appear.
+    command : str, optional
+        The shell command that gave the result, for the reader who wants to repeat it.
+    title : str, optional
+        What was compared.
+    explanation : Explanation, optional
+        What ``result.explain()`` returned; without one the report does not say where.
+
+    Returns
+    -------
+    str
+        The text of the report.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from cpmmd import report, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2)), rng=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text = report.report(result, pathlib.Path(folder) / "report.md", explanation=result.explain())
+    >>> print(text.splitlines()[0])
+    # The samples differ
+    """
     form = "html" if path is None else format_of(path)
     if explanation is not None and not rows:
         explanation = without_rare_levels(explanation, result.tested_sizes)
@@ -40,7 +73,7 @@ def report(
 
 
 def finish(said: Mapping[str, Any], drawings: Drawings, path: Path | None, form: str) -> str:
-    """Render, write when there is a path, and give the text."""
+    """Render, write when there is a path, and return the text."""
     text = render(said, drawings, form=form)
     if path is not None:
         write_whole(path, text.encode())
@@ -48,7 +81,31 @@ def finish(said: Mapping[str, Any], drawings: Drawings, path: Path | None, form:
 
 
 def render(said: Mapping[str, Any], drawings: Drawings, *, form: str) -> str:
-    """Return a report's dictionary as ``"html"``, ``"markdown"`` or ``"json"``; only HTML draws the pictures."""
+    """Return a report's dictionary as text.
+
+    Parameters
+    ----------
+    said : mapping
+        What :func:`content` or :func:`series_content` returned.
+    drawings : mapping of str to callable
+        For each figure of the report a function that draws it on matplotlib Axes; only HTML draws them.
+    form : str
+        ``"html"``, ``"markdown"`` or ``"json"``.
+
+    Returns
+    -------
+    str
+        The text of the report.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import report, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2)), rng=0)
+    >>> print(report.render(report.content(result), {}, form="markdown").splitlines()[0])
+    # The samples differ
+    """
     if form == "markdown":
         return markdown(said)
     if form == "json":

@@ -43,21 +43,27 @@ def write_series(
 
     Parameters
     ----------
-    records
+    records : sequence of mapping
         One dictionary a batch, in order of time: ``batch``, ``time``, ``rows``, ``pvalue``, ``adjusted``, ``statistic``,
         ``effect``, ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and ``reject`` may be missing.
-    path
-        Ends in .html, .md or .json; None only gives the HTML text.
-    alpha
+    path : str or Path, optional
+        Ends in .html, .md or .json; without one the HTML text is only returned.
+    alpha : float, optional
         Level at which batches were judged, if it is known.
-    title, command
+    title, command : str, optional
         What was watched, and the shell command that did it.
+
+    Returns
+    -------
+    str
+        The text of the report.
 
     Examples
     --------
+    >>> from cpmmd import report
     >>> records = [{"batch": "monday", "pvalue": 0.4, "reject": False}, {"batch": "tuesday", "pvalue": 0.001, "reject": True}]
-    >>> series_content(records)["verdict"]["headline"]
-    '1 of 2 batches differs from the reference'
+    >>> report.write_series(records, title="This week").startswith("<!doctype html>")
+    True
     """
     form = "html" if path is None else format_of(path)
     said = series_content(records, alpha=alpha, title=title, command=command)
@@ -67,7 +73,25 @@ def write_series(
 def series_content(
     records: Sequence[Record], *, alpha: float | None = None, title: str | None = None, command: str | None = None
 ) -> dict[str, Any]:
-    """Return everything a report of a series says, in plain JSON types."""
+    """Return everything a report of a series says, in plain JSON types.
+
+    Parameters
+    ----------
+    records, alpha, title, command
+        As for :func:`write_series`.
+
+    Returns
+    -------
+    dict
+        With ``title``, ``verdict``, ``sections``, ...; :func:`render` turns it into text.
+
+    Examples
+    --------
+    >>> from cpmmd import report
+    >>> records = [{"batch": "monday", "pvalue": 0.4, "reject": False}, {"batch": "tuesday", "pvalue": 0.001, "reject": True}]
+    >>> report.series_content(records)["verdict"]["headline"]
+    '1 of 2 batches differs from the reference'
+    """
     from cpmmd import __version__
 
     _check(records)

@@ -226,7 +226,7 @@ def effective_size(train: PreparedPool) -> float:
 
 
 def _clip(parameters: Parameters, largest: float) -> float:
-    """Scale each member's gradient down to norm ``largest``; give the largest norm before."""
+    """Scale each member's gradient down to norm ``largest``; return the largest norm before."""
     gradients = [p.grad for p in parameters.values() if p.grad is not None]
     norms = torch.stack([torch.linalg.vector_norm(g.reshape(len(g), -1), dim=1) for g in gradients]).square().sum(dim=0).sqrt()
     if not bool(norms.isfinite().all()):  # a diverged member stays where it is

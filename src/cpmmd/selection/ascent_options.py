@@ -13,14 +13,28 @@ class Ascent:
 
     Parameters
     ----------
-    steps, learning_rate, clip
-        T, Adam's step size, and the largest gradient norm; the paper's by default.
-    batch_rows
+    steps : int
+        T; the paper's by default, as the next two.
+    learning_rate : float
+        Adam's step size.
+    clip : float
+        The largest gradient norm.
+    batch_rows : int
         Training halves larger than this are trained on random batches of this many rows, and judged on one fixed batch.
-    device
+    device : str
         ``"cpu"`` or a torch device such as ``"cuda"``.
-    dtype
+    dtype : str
         ``"float32"`` or ``"float64"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import Ascent, Deep, SplitTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(4, 1, size=(40, 2))
+    >>> method = SplitTest(Deep(width=8), ascent=Ascent(steps=2, dtype="float64"))
+    >>> len(two_sample_test(x, y, method=method, rng=0).selection.path.steps)
+    3
     """
 
     steps: int = 100

@@ -13,7 +13,19 @@ POWER_CONSTANT = 16.0  # C of the power corollary
 
 @dataclass(frozen=True)
 class LowerBound:
-    """One reading of the certificate, with one complexity constant."""
+    """One reading of the certificate, with one complexity constant.
+
+    Attributes
+    ----------
+    constant : float
+        The factor of the complexity.
+    gap : float
+        B_N(delta): how much less than the squared MMD of the training half the population's may be.
+    lower_bound : float
+        That squared MMD less the gap.
+    power_certified : bool
+        Whether the lower bound reaches the threshold.
+    """
 
     constant: float
     gap: float
@@ -27,17 +39,36 @@ class Certificate:
 
     Attributes
     ----------
-    c1, c2
+    c1, c2 : float
         Constants of the uniform concentration inequality from (nu, l, m, n).
-    complexity
-        L* |D|_F / N over the evaluated path.
-    worst_case, calibrated
-        The bound with the theorem's constant (and c_H), and with C1-hat; the latter is the paper's deployed reading, not a
-        theorem. None where nothing was calibrated.
-    threshold
+    rho : float
+        rho* = max(N/m, N/n) of the training half, 2 when m = n.
+    delta : float
+        Confidence parameter: the bound holds with probability 1 - delta.
+    complexity : float
+        ``L* |D|_F / N`` over the evaluated path.
+    concentration : float
+        C_2 sqrt(ln(2/delta) / N), the part of the gap that no choice of kernels changes.
+    threshold : float
         16 nu sqrt((ln(2/alpha) + ln(2/delta)) / N_held_out): what a lower bound must reach.
-    guaranteed_power
+    guaranteed_power : float
         1 - delta - delta' - 1/(B+1), given when the threshold is met.
+    worst_case : LowerBound
+        The bound with the theorem's constant (and c_H).
+    calibrated : LowerBound or None
+        The bound with C1-hat, the paper's deployed reading, not a theorem. None where nothing was calibrated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> certificate = two_sample_test(x, y, method="cp-linear", rng=0).certificate
+    >>> certificate.rho
+    2.0
+    >>> print(certificate.vacuous)
+    True
     """
 
     c1: float
@@ -72,7 +103,7 @@ class Certificate:
         return f"MMD^2 >= {self.worst_case.lower_bound:.3g} with probability {1 - self.delta:.2f}; {power}{rough}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the certificate in plain JSON types."""
         readings = {"worst_case": self.worst_case, "calibrated": self.calibrated}
         return {
             **{k: v for k, v in vars(self).items() if k not in readings},

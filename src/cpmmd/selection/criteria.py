@@ -19,7 +19,15 @@ RATIO_REGULARISATION = 1e-8  # lambda of Liu et al.'s code
 
 
 class Criterion(ABC):
-    """Maps (MMD2, variance, complexity) of a kernel to the value that selection maximises."""
+    """Maps (MMD2, variance, complexity) of a kernel to the value that selection maximises.
+
+    Attributes
+    ----------
+    citations : tuple of str
+        Keys in ``citations.bib`` of what to cite for it.
+    needs_variance, needs_complexity : bool
+        Whether the value depends on them.
+    """
 
     citations: ClassVar[tuple[str, ...]] = ()
     needs_variance: ClassVar[bool] = False
@@ -32,29 +40,58 @@ class Criterion(ABC):
 
     @abstractmethod
     def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:
-        """Return the criterion; ``variance`` may be None where it is not needed."""
+        """Return the criterion.
+
+        Parameters
+        ----------
+        mmd2 : float, array or tensor
+            Squared MMD on the training half.
+        variance : float, array, tensor or None
+            Its estimated variance; may be None where it is not needed.
+        complexity : float, array, tensor or None
+            G, that of the feature map; may be None where it is not needed.
+
+        Returns
+        -------
+        float, array or tensor
+            What selection maximises.
+        """
 
 
 @dataclass(frozen=True)
 class Plain(Criterion):
-    """The squared MMD itself, no penalty."""
+    """The squared MMD itself, no penalty.
+
+    Examples
+    --------
+    >>> from cpmmd import Plain
+    >>> Plain().value(0.25, variance=None, complexity=None)
+    0.25
+    """
 
     citations = ("gretton2012kernel",)
 
     def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:  # noqa: ARG002
-        """MMD2."""
+        """Return MMD2."""
         return mmd2
 
 
 @dataclass(frozen=True)
 class Ratio(Criterion):
-    """The squared MMD over its estimated standard deviation."""
+    """The squared MMD over its estimated standard deviation.
+
+    Examples
+    --------
+    >>> from cpmmd import Ratio
+    >>> round(Ratio().value(0.25, variance=0.01, complexity=None), 3)
+    2.5
+    """
 
     citations = ("sutherland2017generative", "liu2020learning")
     needs_variance = True
 
     def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:  # noqa: ARG002
-        """MMD2 / sqrt(V + 1e-8)."""
+        """Return MMD2 / sqrt(V + 1e-8)."""
         return mmd2 / (variance + RATIO_REGULARISATION) ** 0.5
 
 
@@ -64,16 +101,22 @@ class ComplexityPenalized(Criterion):
 
     Parameters
     ----------
-    c1
+    c1 : float, optional
         The constant of the penalty. None calibrates it on the training half; a number (for instance
         ``result.calibration.c1`` of an earlier test of the same kind) is used as it is.
-    n_calibration
+    n_calibration : int
         Number of null permutations of the training half.
-    calibration_alpha
+    calibration_alpha : float, optional
         1 - the quantile of the null ratios; None takes the level of the test.
-    calibration
+    calibration : str
         ``"plain"`` maximises the MMD under the null, as the paper does; ``"self-consistent"`` maximises J_CP itself and repeats
         until C1 settles (several times the cost).
+
+    Examples
+    --------
+    >>> from cpmmd import ComplexityPenalized
+    >>> ComplexityPenalized(c1=0.5).value(0.25, variance=None, complexity=0.25)
+    0.125
     """
 
     c1: float | None = None
@@ -103,9 +146,20 @@ class ComplexityPenalized(Criterion):
         return self.c1 is None
 
     def calibrated(self, c1: float) -> ComplexityPenalized:
-        """Return the same criterion with its constant set."""
+        """Return the same criterion with its constant set.
+
+        Parameters
+        ----------
+        c1 : float
+            The constant of the penalty.
+
+        Returns
+        -------
+        ComplexityPenalized
+            The criterion.
+        """
         return replace(self, c1=c1)
 
     def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:  # noqa: ARG002
-        """MMD2 - C1 G."""
+        """Return MMD2 - C1 G."""
         return mmd2 - self.c1 * complexity

@@ -14,7 +14,31 @@ from cpmmd.kernels.base import Kernel
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """C1-hat and the null ratios MMD2 / G it came from."""
+    """C1-hat and the null ratios MMD2 / G it came from.
+
+    Attributes
+    ----------
+    c1 : float
+        C1-hat, the constant of the penalty.
+    ratios : array
+        MMD2 / G of the kernels that were best under null permutations of the training half.
+    alpha : float
+        1 - the quantile of the ratios that C1-hat is.
+    order : int
+        Which order statistic of the ratios that is, from 1.
+    note : str
+        What calibration had to say: another family that stood in, rounds until C1 settled; often empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> calibration = two_sample_test(x, y, method="cp-linear", rng=0).calibration
+    >>> len(calibration.ratios), calibration.alpha
+    (10, 0.05)
+    """
 
     c1: float
     ratios: Array
@@ -23,7 +47,7 @@ class Calibration:
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the calibration in plain JSON types."""
         return {
             "c1": self.c1,
             "ratios": self.ratios.tolist(),
@@ -43,6 +67,16 @@ class BandwidthPath:
         The bandwidths.
     criterion, mmd2, complexity : array
         Their values on the training half.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> path = two_sample_test(x, y, method="cp-linear", rng=0).selection.path
+    >>> bool((np.diff(path.bandwidths) > 0).all())
+    True
     """
 
     bandwidths: Array
@@ -51,7 +85,7 @@ class BandwidthPath:
     complexity: Array
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the path in plain JSON types."""
         return _columns(self)
 
 
@@ -65,6 +99,16 @@ class TrainingHistory:
         0, 1, ..., the last one.
     criterion, mmd2, variance, complexity, spectral_product : array
         Their values on the training half.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import Ascent, Deep, SplitTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> method = SplitTest(Deep(width=8), ascent=Ascent(steps=2))
+    >>> len(two_sample_test(x, y, method=method, rng=0).selection.path.steps)
+    3
     """
 
     steps: Array
@@ -75,7 +119,7 @@ class TrainingHistory:
     spectral_product: Array
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the history in plain JSON types."""
         return _columns(self)
 
 
@@ -100,11 +144,21 @@ class Selection:
     path : BandwidthPath or TrainingHistory
         What was looked at.
     max_complexity : float
-        L* |D|_F / N, the largest complexity on the path.
+        ``L* |D|_F / N``, the largest complexity on the path.
     notes : tuple of str
         What selection had to say.
     collapse : Collapse or None
         Whether the ratio criterion's variance collapsed; None for other criteria and searches without training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> result = two_sample_test(x, y, method="cp-linear", rng=0)
+    >>> result.selection.kernel == result.kernel, result.selection.c1 == result.calibration.c1
+    (True, True)
     """
 
     kernel: Kernel
@@ -119,7 +173,7 @@ class Selection:
     collapse: Collapse | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the selection in plain JSON types."""
         return {
             "kernel": self.kernel.to_dict(),
             "criterion": self.criterion,
@@ -138,6 +192,23 @@ class Collapse:
     """Variance collapse of the ratio criterion at the end of training (App. variance collapse).
 
     The three flags are MMD2 < 0.01, tau < 0.001 and sqrt(n) MMD2 / tau > 10: a large ratio at a kernel without signal.
+
+    Attributes
+    ----------
+    mmd2, variance : float
+        Squared MMD and its estimated variance at the last step, on the training half.
+    size : float
+        2mn/(m+n): n where m = n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import Ascent, Deep, Ratio, SplitTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> method = SplitTest(Deep(width=8), Ratio(), ascent=Ascent(steps=2))
+    >>> two_sample_test(x, y, method=method, rng=0).selection.collapse.flagged
+    False
     """
 
     mmd2: float
@@ -165,5 +236,5 @@ class Collapse:
         return f"variance collapse: ratio {self.ratio:.0f} at MMD^2 {self.mmd2:.2g}, tau {self.tau:.2g}; no signal left"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return what collapsed in plain JSON types."""
         return {"mmd2": float(self.mmd2), "tau": self.tau, "ratio": self.ratio, "collapsed": self.flagged}

@@ -28,13 +28,15 @@ def save_kernel(kernel: Kernel, path: str | Path) -> None:
 
     Examples
     --------
-    >>> import tempfile, pathlib
-    >>> from cpmmd import Bandwidth, load_kernel, save_kernel
-    >>> from cpmmd.kernels.scaled import ScaledKernel
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "kernel.safetensors"
-    >>> save_kernel(ScaledKernel(Bandwidth(), 2.0), file)
-    >>> load_kernel(file).bandwidth
-    2.0
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from cpmmd import load_kernel, save_kernel, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2)), rng=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_kernel(result.kernel, pathlib.Path(folder) / "kernel.safetensors")
+    ...     load_kernel(pathlib.Path(folder) / "kernel.safetensors") == result.kernel
+    True
     """
     write_file(path, kernel.tensors(), kernel.to_dict(), kind="kernel")
 
@@ -53,6 +55,21 @@ def load_kernel(path: str | Path, *, module: nn.Module | None = None) -> Kernel:
     -------
     Kernel
         Ready for ``DriftDetector.fit(kernel=...)`` or ``FullSampleTest(fixed=...)``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from cpmmd import FullSampleTest, load_kernel, save_kernel, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> earlier = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> chosen = two_sample_test(*earlier, method="cp-linear", rng=0).kernel
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_kernel(chosen, pathlib.Path(folder) / "kernel.safetensors")
+    ...     kernel = load_kernel(pathlib.Path(folder) / "kernel.safetensors")
+    >>> later = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> two_sample_test(*later, method=FullSampleTest(classes=(), fixed=(kernel,)), rng=0).reject
+    True
     """
     return read_file(path, lambda described, tensors: restore_kernel(described, tensors, module=module), kind="kernel")
 

@@ -29,13 +29,27 @@ class ManyResults:
 
     Attributes
     ----------
-    results
+    results : mapping of str to TestResult
         The tests that gave an answer.
-    errors
+    errors : mapping of str to Exception
         What went wrong with each that did not; ``failures`` are the sentences.
-    adjusted
+    adjusted : mapping of str to float
         Benjamini-Hochberg p-values of ``results``: rejecting those <= alpha keeps the share of false alarms among the
         rejections at alpha on average.
+    alpha : float
+        Level at which ``rejected`` differ.
+    seed : int or None
+        What repeats the answers as ``rng=``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import run_many
+    >>> data = np.random.default_rng(0)
+    >>> days = {"monday": (data.normal(size=(60, 2)), data.normal(2, 1, size=(50, 2))), "tuesday": ([], [])}
+    >>> answers = run_many(days, rng=0)
+    >>> answers.rejected, list(answers.failures)
+    (('monday',), ['tuesday'])
     """
 
     results: Mapping[str, TestResult]
@@ -57,7 +71,7 @@ class ManyResults:
         return tuple(name for name, p in self.adjusted.items() if p <= self.alpha)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return all answers in plain JSON types."""
         answers = {name: {**r.to_dict(), "adjusted": self.adjusted[name]} for name, r in self.results.items()}
         return plain_dict(
             {"alpha": self.alpha, "seed": self.seed, "rejected": self.rejected, "tests": answers, "failures": self.failures}
@@ -94,7 +108,7 @@ def run_many(
         A name for each test, with its two samples, or with a function that returns them (called where the test runs, so that
         data can be read there; such results cannot be explained later, for the data stay where they were read).
     method, alpha, n_permutations, memory_limit, scale, missing
-        As for :func:`cpmmd.two_sample_test`.
+        As for :func:`two_sample_test`.
     rng : int, Generator, RandomState or None
         Where randomness comes from. A test's stream depends on the seed and its name alone: not on the other tests, their order
         or the back end.

@@ -12,7 +12,15 @@ from cpmmd.errors import InputError
 def benjamini_hochberg(pvalues: npt.ArrayLike) -> Array:
     """Return p-values adjusted so that rejecting those <= q keeps the false discovery rate at q.
 
-    NaN stands for a test that was not made: it stays NaN and does not count.
+    Parameters
+    ----------
+    pvalues : array of shape (k,)
+        The p-values. NaN stands for a test that was not made: it stays NaN and does not count.
+
+    Returns
+    -------
+    array of shape (k,)
+        The adjusted p-values, in the order they came.
 
     Notes
     -----
@@ -21,6 +29,7 @@ def benjamini_hochberg(pvalues: npt.ArrayLike) -> Array:
 
     Examples
     --------
+    >>> from cpmmd import benjamini_hochberg
     >>> benjamini_hochberg([0.01, 0.02, 0.4]).tolist()
     [0.03, 0.03, 0.4]
     """

@@ -45,9 +45,9 @@ def power_study(
     sizes : sequence of int
         Handed to the generators.
     repetitions, rng
-        As in :class:`Study`.
+        As for :class:`Study`.
     alpha, n_permutations, memory_limit, scale, missing
-        As in :func:`cpmmd.two_sample_test`.
+        As for :func:`two_sample_test`.
 
     Returns
     -------

@@ -38,11 +38,16 @@ class Study:
     repetitions : int
         How often.
     rng : int, Generator, RandomState or None
-        Where randomness comes from; ``seed`` is what it comes to.
+        Where randomness comes from.
     data_keys : tuple of str, optional
         The parameters that decide the data: cells that agree in them get the same ``data_rng``. None: all parameters.
     settings : mapping
         What else the answers depend on, plain JSON values; a file of repetitions made under other settings is refused.
+
+    Attributes
+    ----------
+    seed : int
+        What ``rng`` comes to.
 
     Examples
     --------
@@ -71,7 +76,7 @@ class Study:
             raise InputError("The cells of a study must differ from each other. Two are the same; leave one out.")
 
     def run(self, path: str | Path | None = None, *, n_jobs: int | None = 1, progress: Progress | None = None) -> StudyTable:
-        """Run what is not in ``path`` yet, one repetition of every cell after the other, and give the table.
+        """Run what is not in ``path`` yet, one repetition of every cell after the other, and return the table.
 
         Parameters
         ----------
@@ -82,6 +87,11 @@ class Study:
             Processes, one thread each, -1 for all cores; None follows ``joblib.parallel_config``.
         progress : callable, optional
             Called as ``progress(name, done, total)``.
+
+        Returns
+        -------
+        StudyTable
+            Of all finished repetitions, those of earlier runs among them.
         """
         if path is None:
             return self._table(self._finish([], lambda _: None, n_jobs, progress))
@@ -91,7 +101,18 @@ class Study:
             return self._table(self._finish(done, lambda one: writer.append(one.line()), n_jobs, progress))
 
     def read(self, path: str | Path) -> StudyTable:
-        """Return the table of what is finished, running nothing."""
+        """Return the table of what is finished, running nothing.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file that :meth:`run` appended to.
+
+        Returns
+        -------
+        StudyTable
+            Of all finished repetitions; there need not be a file yet.
+        """
         journal = Journal(path, {"study": self.name, "seed": self.seed, "settings": dict(self.settings)})
         return self._table([Repetition(**line) for line in journal.read()])
 

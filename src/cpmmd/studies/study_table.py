@@ -18,7 +18,21 @@ Cell = dict[str, Any]
 
 @dataclass(frozen=True)
 class Repetition:
-    """One finished repetition of one cell: what its task gave, or why it failed; and the processor time it took."""
+    """One finished repetition of one cell: what its task returned, or why it failed; and the processor time it took.
+
+    Attributes
+    ----------
+    cell : dict
+        The parameters of the cell.
+    repetition : int
+        Its number, from 0.
+    values : dict
+        What the task returned; empty where it failed.
+    error : str or None
+        Why it failed.
+    seconds : float
+        Processor time.
+    """
 
     cell: Cell
     repetition: int
@@ -43,12 +57,27 @@ class StudyTable:
 
     Attributes
     ----------
-    cells
+    name : str
+        The study's name.
+    cells : tuple of dict
         The parameters of each cell.
-    repetitions
+    repetitions : tuple of Repetition
         Every finished repetition, by cell, then number.
-    failures
+    failures : tuple of Repetition
         Those whose task raised, with the error's text.
+
+    Examples
+    --------
+    >>> from cpmmd import Study
+    >>> def task(cell, data_rng, test_rng):
+    ...     return {"above": int(cell["mean"] > 0)}
+    >>> table = Study("signs", task, [{"mean": -1}, {"mean": 9}], repetitions=2).run()
+    >>> table.values("above", mean=9).tolist()
+    [1.0, 1.0]
+    >>> print(table.to_csv(), end="")
+    mean,repetitions,above,above_error
+    -1,2,0,0
+    9,2,1,0
     """
 
     name: str
@@ -57,11 +86,35 @@ class StudyTable:
     failures: tuple[Repetition, ...] = ()
 
     def values(self, name: str, **where: Any) -> Array:
-        """Return one number of every repetition whose cell has the parameters ``where``."""
+        """Return one number of every repetition whose cell has the parameters ``where``.
+
+        Parameters
+        ----------
+        name : str
+            A key of what the task returned.
+        **where : object
+            As for :meth:`where`.
+
+        Returns
+        -------
+        array
+            The numbers; repetitions without one are left out.
+        """
         return np.array([one.values[name] for one in self.where(**where) if one.values.get(name) is not None], dtype=np.float64)
 
     def where(self, **where: Any) -> list[Repetition]:
-        """Return the repetitions whose cell has these parameters."""
+        """Return the repetitions whose cell has these parameters.
+
+        Parameters
+        ----------
+        **where : object
+            Parameters of cells and their values; none for all repetitions.
+
+        Returns
+        -------
+        list of Repetition
+            By cell, then number.
+        """
         return [one for one in self.repetitions if all(one.cell.get(k) == v for k, v in where.items())]
 
     @property
@@ -95,7 +148,18 @@ class StudyTable:
         return list(dict.fromkeys(name for row in self.rows for name in row))
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """Return the rows as CSV, and write them where a path is named."""
+        """Return the rows as CSV, and write them where a path is named.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, lineterminator="\n", restval="")
         writer.writeheader()

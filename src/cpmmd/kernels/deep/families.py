@@ -30,23 +30,23 @@ class Deep(TrainedFamily):
 
     Parameters
     ----------
-    width, depth, out
+    width, depth, out : int
         Hidden width, number of hidden layers, and number of features: d -> width -> ... -> out.
-    activation
+    activation : str
         ``"leaky-relu"``, ``"relu"``, ``"tanh"``, ``"elu"`` or ``"softplus"``; all 1-Lipschitz.
-    init
+    init : str
         ``"torch"`` (uniform, variance 1/(3 fan_in)), ``"kaiming"`` (normal, variance 2/fan_in, zero biases: the paper's regime)
         or ``"xavier"``.
-    gain
+    gain : float
         Factor on the starting weights of every layer. Where features start far apart (kernel matrix close to the identity) only a
         penalty moves them, so this number decides how the criteria compare.
-    bias
+    bias : bool
         Whether layers have biases.
-    surrogate_width
+    surrogate_width : int or None
         Networks of width 500 or more calibrate C1 at this width, the paper's rule; None calibrates at full width.
-    module
+    module : torch.nn.Module, optional
         Your own network, used instead of the MLP: any ``torch.nn.Module`` from rows to features. It is copied, never changed.
-    lipschitz
+    lipschitz : callable, optional
         For modules with layers whose Lipschitz constant is not known: a function from the dict of trained parameters to a
         scalar tensor that bounds it.
 
@@ -55,6 +55,16 @@ class Deep(TrainedFamily):
     The complexity is the product of the layers' spectral norms times ``|D|_F / N``. The MLP sees inputs centred and divided by
     one number, the root mean square of the training half, so that units do not matter; a module sees them as they come.
     Convolutions are bounded by sqrt(ceil(k/s) per direction) times the norm of the weight reshaped to a matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import Ascent, Deep, SplitTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 2)), data.normal(4, 1, size=(60, 2))
+    >>> method = SplitTest(Deep(width=8), ascent=Ascent(steps=2))  # two steps: an example, no training
+    >>> two_sample_test(x, y, method=method, rng=0).reject
+    True
     """
 
     width: int = 200
@@ -104,7 +114,7 @@ class Deep(TrainedFamily):
         return replace(self, width=surrogate), f"C1 calibrated at width {surrogate} for a network of width {self.width}"
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
-        """sqrt(ln N), the factor of the spectral bound whose absolute constant the theory leaves open."""
+        """Return sqrt(ln N), the factor of the spectral bound whose absolute constant the theory leaves open."""
         return float(np.sqrt(np.log(size)))
 
 
@@ -114,17 +124,29 @@ class Mixture(TrainedFamily):
 
     Parameters
     ----------
-    features
+    features : Deep
         The network phi and its options.
-    feature_bandwidth, input_bandwidth
-        Starting bandwidths on features and on inputs; None for the latter is the median distance of the training half.
-    epsilon
+    feature_bandwidth : float
+        Starting bandwidth on features.
+    input_bandwidth : float, optional
+        Starting bandwidth on inputs; None is the median distance of the training half.
+    epsilon : float
         Starting weight of the raw kernel, between 0 and 1.
 
     Notes
     -----
     The kernel is no composite kernel, so the paper's theorems do not cover it; its complexity is the paper's heuristic
     (1 - eps) Pi / feature_bandwidth + eps / input_bandwidth, and C1 is calibrated on the pure feature kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import Ascent, Deep, Mixture, SplitTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 2)), data.normal(4, 1, size=(60, 2))
+    >>> method = SplitTest(Mixture(Deep(width=8)), ascent=Ascent(steps=2))  # two steps: an example, no training
+    >>> two_sample_test(x, y, method=method, rng=0).reject
+    True
     """
 
     features: Deep = field(default_factory=Deep)
@@ -161,5 +183,5 @@ class Mixture(TrainedFamily):
         return family, note or "C1 calibrated on the pure feature kernel"
 
     def proxy_constant(self, columns: int, size: int) -> None:  # noqa: ARG002
-        """None: the kernel is no composite kernel."""
+        """Return None: the kernel is no composite kernel."""
         return

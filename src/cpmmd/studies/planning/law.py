@@ -40,7 +40,15 @@ TINY = 1e-9  # keeps a single surprise from ruling anything out
 
 @dataclass(frozen=True)
 class Draws:
-    """Rejections among repeated draws of ``size`` rows of each sample."""
+    """Rejections among repeated draws of ``size`` rows of each sample.
+
+    Attributes
+    ----------
+    size : int
+        Rows of each sample.
+    rejections, repetitions : int
+        Draws that rejected, and all draws.
+    """
 
     size: int
     rejections: int
@@ -49,7 +57,15 @@ class Draws:
 
 @dataclass(frozen=True)
 class Range:
-    """An estimate between two bounds that hold it with probability 0.9."""
+    """An estimate between two bounds that hold it with probability 0.9.
+
+    Attributes
+    ----------
+    estimate : float
+        The median of the posterior.
+    low, high : float
+        The bounds.
+    """
 
     estimate: float
     low: float
@@ -58,7 +74,17 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class PowerLaw:
-    """Posterior of the law's constants: a grid of (a, c) and its weights."""
+    """Posterior of the law's constants: a grid of (a, c) and its weights.
+
+    Attributes
+    ----------
+    a, c : array
+        The constants at each point of the grid.
+    weight : array
+        Probability of each point.
+    z : float
+        The normal quantile of the level: power(0) = alpha.
+    """
 
     a: Array
     c: Array
@@ -66,11 +92,33 @@ class PowerLaw:
     z: float
 
     def power(self, size: float) -> Range:
-        """Return the power at so many rows of each sample."""
+        """Return the power at so many rows of each sample.
+
+        Parameters
+        ----------
+        size : float
+            Rows of each sample.
+
+        Returns
+        -------
+        Range
+            The power, with bounds.
+        """
         return self._range(_power(self.a, self.c, size, self.z))
 
     def rows_for(self, power: float) -> Range:
-        """Return the rows of each sample that reach a power; infinite where no number does."""
+        """Return the rows of each sample that reach a power.
+
+        Parameters
+        ----------
+        power : float
+            The power, between 0 and 1.
+
+        Returns
+        -------
+        Range
+            The rows, with bounds; infinite where no number reaches it.
+        """
         from scipy.special import ndtri
 
         target = float(ndtri(power))

@@ -35,7 +35,7 @@ class _Plan:
     options: RunOptions
 
     def draw(self, task: tuple[int, np.random.Generator]) -> tuple[int, bool]:
-        """Test ``size`` rows of each sample, drawn without replacement; give the size and the decision."""
+        """Test ``size`` rows of each sample, drawn without replacement; return the size and the decision."""
         size, rng = task
         row_stream, test_stream = rng.spawn(2)
         m, n = self.pool.m, self.pool.n

@@ -18,13 +18,15 @@ class PowerRow:
 
     Attributes
     ----------
-    size
+    size : int
         Rows of each sample.
-    power, low, high
+    power, low, high : float
         Estimate by the law fitted to all draws, and the interval that holds it with probability 0.9 given this pilot.
-    observed, repetitions
-        Share of rejections among draws of that size without replacement, and how many were made; None and 0 beyond the pilot.
-    extrapolated
+    observed : float or None
+        Share of rejections among draws of that size without replacement; None beyond the pilot.
+    repetitions : int
+        How many draws were made; 0 beyond the pilot.
+    extrapolated : bool
         Whether the size is beyond the pilot.
     """
 
@@ -43,12 +45,34 @@ class PowerTable:
 
     Attributes
     ----------
-    rows
+    rows : tuple of PowerRow
         One for each size asked for.
-    needed
+    needed : Range
         Rows of each sample for ``target`` power, with bounds; infinite where no number is in sight.
-    pilot
+    target : float
+        The power that was asked for.
+    method : str
+        The method's name.
+    alpha : float
+        Level of the test.
+    pilot : tuple of int
         Rows of the two pilot samples.
+    n_permutations : int
+        Relabelings of each test.
+    seed : int or None
+        What repeats the table as ``rng=``; None when a Generator was passed in.
+    notes : tuple of str
+        What to bear in mind.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import power_from_pilot
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(1, 1, size=(40, 2))
+    >>> table = power_from_pilot(x, y, [10, 100], method="median", repetitions=10, n_permutations=99, rng=0)
+    >>> table.pilot, [row.size for row in table.rows], table.needed.low <= table.needed.high
+    ((40, 40), [10, 100], True)
     """
 
     rows: tuple[PowerRow, ...]
@@ -77,7 +101,7 @@ class PowerTable:
         return f"About {about} rows of each for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """Return the table in plain JSON types."""
         return plain_dict(
             {
                 **{name: value for name, value in vars(self).items() if name not in ("rows", "needed")},

@@ -1,0 +1,187 @@
+"""Every public name has a page: numpydoc with types, and an example that stands on its own.
+
+The examples are run by test_documentation.py; here they are only read.
+"""
+
+import ast
+import builtins
+import dataclasses
+import doctest
+import importlib
+import inspect
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import cpmmd
+from cpmmd import registry
+
+docscrape = pytest.importorskip("numpydoc.docscrape", reason="numpydoc is in the extra 'docs'")
+
+# Modules whose functions are public by their __all__.
+MODULES = ("cpmmd.plotting", "cpmmd.report", "cpmmd.explain")
+# What results, recipes and contracts are made of.
+PARTS = {
+    "cpmmd.errors": ("Setting", "InputError", "UnknownNameError", "MissingExtraError", "DegenerateKernelWarning"),
+    "cpmmd.kernels.base": ("Kernel", "KernelFamily", "TrainedFamily"),
+    "cpmmd.kernels.scaled": ("ScaleFamily",),
+    "cpmmd.permutation.engine": ("Engine",),
+    "cpmmd.procedures.base": ("Choice", "Method", "Procedure", "RunOptions"),
+    "cpmmd.procedures.outcome": ("ClassPath", "Collection", "Evidence", "SingleTest", "Splits", "TestOutcome"),
+    "cpmmd.selection.certificates": ("Certificate", "LowerBound"),
+    "cpmmd.selection.criteria": ("Criterion",),
+    "cpmmd.selection.values": ("BandwidthPath", "Calibration", "Collapse", "Selection", "TrainingHistory"),
+    "cpmmd.studies.planning.law": ("Draws", "PowerLaw", "Range"),
+    "cpmmd.studies.planning.table": ("PowerRow", "PowerTable"),
+    "cpmmd.studies.study_table": ("Repetition",),
+}
+
+
+def of_module(module, names):
+    return {f"{module}.{name}": getattr(importlib.import_module(module), name) for name in names}
+
+
+def methods_of(kind):
+    """Public methods by qualified name, each from the class that declares it first: an override need not repeat its page."""
+    found = {}
+    for base in (b for b in kind.__mro__ if b.__module__.startswith("cpmmd")):  # the last one is the first to declare
+        for name, value in vars(base).items():
+            function = getattr(value, "__func__", value)
+            if not name.startswith("_") and inspect.isfunction(function):
+                found[name] = function
+    return {f"{function.__module__}.{function.__qualname__}": function for function in found.values()}
+
+
+NAMED = {f"cpmmd.{name}": getattr(cpmmd, name) for name in registry.public_names()}
+LISTED = {name: value for m in MODULES for name, value in of_module(m, importlib.import_module(m).__all__).items()}
+EVERYTHING = {**NAMED, **LISTED, **{name: value for m, names in PARTS.items() for name, value in of_module(m, names).items()}}
+CLASSES = {name: value for name, value in EVERYTHING.items() if isinstance(value, type)}
+FUNCTIONS = {name: value for name, value in EVERYTHING.items() if inspect.isfunction(value)}
+METHODS = {name: value for kind in CLASSES.values() for name, value in methods_of(kind).items()}
+DOCUMENTED = {**EVERYTHING, **METHODS}
+WITH_EXAMPLE = {**NAMED, **{name: value for name, value in LISTED.items() if inspect.isfunction(value)}}
+
+
+def page(value):
+    """Parse a docstring; what numpydoc warns of is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if isinstance(value, type):
+            return docscrape.ClassDoc(value, config={"show_class_members": False})
+        return docscrape.FunctionDoc(value)
+
+
+def names_in(entries):
+    return {name.strip().lstrip("*") for entry in entries for name in entry.name.split(",")}
+
+
+def untyped(entries):
+    return [entry.name for entry in entries if not entry.type and not " ".join(entry.desc).startswith("As for ")]
+
+
+def parameters_of(function):
+    return {name for name in inspect.signature(function).parameters if name not in ("self", "cls")}
+
+
+def constructed_from(kind):
+    """What a class is made of: the fields of a dataclass, or what its own __init__ takes."""
+    if dataclasses.is_dataclass(kind):
+        return {field.name for field in dataclasses.fields(kind) if not field.name.startswith("_")}
+    return parameters_of(kind.__init__) if "__init__" in vars(kind) and not getattr(kind, "_is_protocol", False) else set()
+
+
+def test_every_public_name_is_looked_at():
+    values = [value for name, value in EVERYTHING.items() if not (name in CLASSES or name in FUNCTIONS)]
+    assert values == []
+    assert set(cpmmd.__all__) == {*registry.public_names(), "errors", "plotting", "report"}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_the_docstring_is_numpydoc(name):
+    value = DOCUMENTED[name]
+    assert value.__doc__, "it has no docstring of its own"
+    found = page(value)
+    summary = " ".join(found["Summary"])
+    assert summary.endswith("."), summary
+    assert summary.split()[0] not in ("Give", "Gives"), summary
+    for section in ("Parameters", "Attributes"):
+        assert untyped(found[section]) == [], section
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_properties_say_what_they_are(name):
+    properties = {key: value for key, value in inspect.getmembers(CLASSES[name]) if isinstance(value, property)}
+    assert [key for key, value in properties.items() if not key.startswith("_") and not value.__doc__] == []
+
+
+@pytest.mark.parametrize("name", {**FUNCTIONS, **METHODS})
+def test_functions_list_their_parameters_and_what_they_return(name):
+    function = DOCUMENTED[name]
+    found, parameters = page(function), parameters_of(function)
+    assert names_in(found["Parameters"]) == parameters
+    returns = inspect.signature(function).return_annotation != "None"
+    says_it_in_a_line = name in METHODS and not parameters and found["Summary"][0].startswith("Return ")
+    assert says_it_in_a_line or bool(found["Returns"]) == returns
+    assert all(entry.type for entry in found["Returns"])
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_classes_list_what_they_are_made_of(name):
+    found, wanted = page(CLASSES[name]), constructed_from(CLASSES[name])
+    assert wanted <= names_in(found["Parameters"]) | names_in(found["Attributes"])
+    assert names_in(found["Parameters"]) <= wanted
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLE)
+def test_there_is_an_example(name):
+    assert any(line.startswith(">>> ") for line in page(WITH_EXAMPLE[name])["Examples"])
+
+
+@pytest.mark.parametrize("name", [name for name, value in DOCUMENTED.items() if ">>>" in value.__doc__])
+def test_examples_import_what_they_use_from_public_names(name):
+    source = "".join(example.source for example in doctest.DocTestParser().get_examples(DOCUMENTED[name].__doc__))
+    used, bound = set(), set(dir(builtins))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            bound.update(alias.asname or alias.name for alias in node.names)
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("cpmmd"):
+                assert node.module == "cpmmd"
+                assert {alias.name for alias in node.names} <= set(cpmmd.__all__)
+        elif isinstance(node, ast.FunctionDef | ast.ExceptHandler):
+            bound.add(node.name)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+    assert used <= bound
+
+
+# Not sys.modules["torch"] = None: scipy looks there, and takes None for the module.
+WITHOUT_TORCH = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+sys.meta_path.insert(0, Absent())
+
+import inspect
+import pydoc
+
+import cpmmd
+from cpmmd import *
+
+assert set(cpmmd.__all__) <= set(globals())
+assert set(cpmmd.__all__) <= {name for name, _ in inspect.getmembers(cpmmd)}
+assert "two_sample_test" in pydoc.render_doc(cpmmd)
+assert "torch" not in sys.modules
+"""
+
+
+def test_names_and_help_need_no_torch():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
