@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 
-from cpmmd import Bandwidth, ComplexityPenalized, MedianTest, Plain, Polynomial, SplitTest, two_sample_test
-from cpmmd.studies.study import Study
+from benchmarks import RESULTS
+from cpmmd import Bandwidth, ComplexityPenalized, MedianTest, Plain, Polynomial, SplitTest, Study, two_sample_test
 
-RESULTS = Path(__file__).parent / "results"
 MATRIX = {"dense": None, "binned": "20MB"}  # a limit below the 32 MB of the matrix leaves the binned engine
 
 

@@ -12,30 +12,32 @@ from joblib import Parallel, delayed
 from sklearn.datasets import load_digits
 from torch import nn
 
-from benchmarks import repetitions
-from benchmarks.deep_power import CRITERIA, make, mean_shift
+from benchmarks import RESULTS
+from benchmarks.deep_power import CRITERIA, SHIFT, make
+from benchmarks.draws import draw_study, finish, markdown
 from cpmmd import Ascent, ComplexityPenalized, Deep, Plain, Ratio, SplitTest, two_sample_test
 from cpmmd.data.prepared import PreparedPool
 from cpmmd.selection.ascent import AscentSelector
 from experiments.data import pairs
+from experiments.panels import mean_shift
 
 WIDTHS = (50, 100, 200, 500, 1000)
 
 
 def widths(count: int) -> None:
     """D = 50, n = 100, shift 0.5: cp-deep at each width, C1 from width 200 from 500 on."""
-    panels = {"d=50 n=100": partial(mean_shift, d=50, n=100)}
-    methods = {f"width {w}": partial(make, "torch", ComplexityPenalized, w) for w in WIDTHS}
-    done = repetitions.run("deep_widths.jsonl", panels, methods, count, n_permutations=200)
-    print(repetitions.table(done, panels, methods))
+    panels = {"d=50 n=100": partial(mean_shift, n=100, d=50, shift=SHIFT)}
+    methods = {f"width {w}": make("torch", ComplexityPenalized, w) for w in WIDTHS}
+    study = draw_study("deep widths", panels, methods, count, {"n_permutations": 200})
+    print(markdown(finish(study, "deep_widths.jsonl"), panels, methods))
 
 
 def higgs(count: int) -> None:
     """Background against signal, 500 events each, standardised by training statistics."""
     panels = {"higgs n=500": partial(pairs.higgs, n=500)}
-    methods = {name: partial(make, "torch", criterion) for name, criterion in CRITERIA.items()}
-    done = repetitions.run("deep_higgs.jsonl", panels, methods, count, n_permutations=200, scale="standard")
-    print(repetitions.table(done, panels, methods))
+    methods = {name: make("torch", criterion) for name, criterion in CRITERIA.items()}
+    study = draw_study("deep higgs", panels, methods, count, {"n_permutations": 200, "scale": "standard"})
+    print(markdown(finish(study, "deep_higgs.jsonl"), panels, methods))
 
 
 def digits(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -64,13 +66,13 @@ def images(count: int) -> None:
     """A convolutional module against a raw bandwidth at the same n."""
     panels = {"rolled digits n=160": partial(digits, n=160)}
     methods = {
-        "cp-deep (convolution, C1 = 0.03)": partial(convolution, 0.03),
-        "cp-deep (convolution, C1 calibrated)": partial(convolution, None),
+        "cp-deep (convolution, C1 = 0.03)": convolution(0.03),
+        "cp-deep (convolution, C1 calibrated)": convolution(None),
         "cp-linear": "cp-linear",
         "plain-linear": "plain-linear",
     }
-    done = repetitions.run("deep_images.jsonl", panels, methods, count, n_permutations=200)
-    print(repetitions.table(done, panels, methods))
+    study = draw_study("deep images", panels, methods, count, {"n_permutations": 200})
+    print(markdown(finish(study, "deep_images.jsonl"), panels, methods))
 
 
 def collapse(seeds: int) -> None:
@@ -78,8 +80,7 @@ def collapse(seeds: int) -> None:
     runs = Parallel(n_jobs=2)(
         delayed(_collapse_run)(w, s, i) for i in ("kaiming", "torch") for w in (10, 50, 200, 400) for s in range(seeds)
     )
-    path = repetitions.RESULTS / "collapse.csv"
-    with path.open("w", newline="") as file:
+    with (RESULTS / "collapse.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, runs[0].keys())
         writer.writeheader()
         writer.writerows(runs)
@@ -139,7 +140,7 @@ def calibration(seeds: int) -> None:
 
 def _calibrate(init: str, width: int, kind: str, seed: int) -> tuple[float, bool]:
     torch.set_num_threads(1)
-    x, y = mean_shift(np.random.default_rng([5, seed]), d=50, n=100)
+    x, y = mean_shift(np.random.default_rng([5, seed]), n=100, d=50, shift=SHIFT)
     kernel = Deep(width=width, init=init, surrogate_width=None)
     test = SplitTest(kernel, ComplexityPenalized(calibration=kind))
     result = two_sample_test(x, y, method=test, rng=seed, n_permutations=200)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 
 import numpy as np
 
-from benchmarks import repetitions
+from benchmarks.draws import draw_study, finish, markdown
 from benchmarks.timing import best_times, report
 from cpmmd import FullSampleTest, two_sample_test
 from cpmmd.core.parallel import threads
@@ -30,12 +29,12 @@ def bins(count: int) -> None:
     """Power with about 100 and 200 bins, and with rows permuted one by one."""
     panels = {name: PANELS[name] for name in BINNED}
     methods = {
-        "100 bins": partial(FullSampleTest, bins=100),
-        "200 bins": FullSampleTest,
-        "rows": partial(FullSampleTest, bins=10**9),
+        "100 bins": FullSampleTest(bins=100),
+        "200 bins": FullSampleTest(),
+        "rows": FullSampleTest(bins=10**9),
     }
-    done = repetitions.run("full_sample_bins.jsonl", panels, methods, count, n_permutations=499)
-    print(repetitions.table(done, panels, methods))
+    study = draw_study("full-sample bins", panels, methods, count, {"n_permutations": 499})
+    print(markdown(finish(study, "full_sample_bins.jsonl"), panels, methods))
 
 
 if __name__ == "__main__":

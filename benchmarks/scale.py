@@ -10,10 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks import RESULTS
 from benchmarks.timing import best_times
 from cpmmd import Bandwidth, MedianTest, two_sample_test
 from cpmmd.core.parallel import map_threads, threads
@@ -21,7 +21,6 @@ from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.permutation.binned import cut_bins
 from cpmmd.permutation.engine import kernel_test
 
-RESULTS = Path(__file__).parent / "results"
 WIDTH = 28
 TILE = 1024
 KERNEL = ScaledKernel(Bandwidth(), 7.0)  # about the median distance of standard normal rows

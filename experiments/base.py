@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cpmmd import Study, StudyTable
-from cpmmd.studies.study import Task
-from cpmmd.studies.study_table import Cell
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 PAPER = HERE / "paper"
 MANY = 10**9  # repetitions: all there are
+Cell = dict[str, Any]
+Task = Callable[[Cell, np.random.Generator, np.random.Generator], Mapping[str, Any]]  # (cell, data_rng, test_rng)
 Rows = list[dict[str, Any]]
 Progress = Callable[[str, int, int], None]  # (name, done, total)
 

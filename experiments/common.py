@@ -23,7 +23,6 @@ from cpmmd import (
     TestResult,
     two_sample_test,
 )
-from experiments import panels
 
 Criterion = ComplexityPenalized | Ratio | Plain
 ALPHA = 0.05
@@ -107,11 +106,6 @@ def test(pair: Pair, method: Any, rng: Any, **options: Any) -> TestResult:
 def decision(result: TestResult) -> dict[str, Any]:
     """Return what a repetition of a power study records."""
     return {"reject": int(result.reject), "pvalue": round(result.pvalue, 6)}
-
-
-def mean_shift(rng: np.random.Generator, d: int, n: int, shift: float = 0.5) -> Pair:
-    """N(0, I) against N(shift 1, I), n rows each (the paper's HDGM)."""
-    return panels.mean_shift(rng, n, d, shift)
 
 
 def grid(**axes: Any) -> list[dict[str, Any]]:

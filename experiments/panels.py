@@ -29,7 +29,7 @@ def kurtosis(rng: np.random.Generator, n: int, df: float, d: int = 10) -> Pair:
 
 
 def mean_shift(rng: np.random.Generator, n: int, d: int, shift: float, n_y: int | None = None) -> Pair:
-    """All coordinates moved."""
+    """N(0, I) against N(shift 1, I): all coordinates moved (the paper's HDGM)."""
     return rng.normal(size=(n, d)), rng.normal(shift, 1, size=(n_y or n, d))
 
 

@@ -23,8 +23,8 @@ print(result)
 # How much of the difference each pixel carries, and the rows that speak for it most.
 explanation = result.explain()
 share = np.zeros(64)
-for feature in explanation.columns:
-    share[int(feature.name)] = feature.contribution
+for column in explanation.columns:
+    share[int(column.name)] = column.contribution
 
 figure, axes = plt.subplots(1, 4, figsize=(9, 2.6), layout="constrained")
 axes[0].imshow(share.reshape(8, 8), cmap="magma")

@@ -10,8 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from cpmmd import DriftDetector, plotting
-from cpmmd.studies.multiplicity import benjamini_hochberg
+from cpmmd import DriftDetector, benjamini_hochberg, plotting
 
 rng = np.random.default_rng(3)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from cpmmd import ComplexityPenalized, SplitTest, StudyTable
 from experiments.base import Experiment, Rows, printed
-from experiments.common import FAR_GAIN, INIT, PERMUTATIONS, decision, grid, mean_shift, network, test
+from experiments.common import FAR_GAIN, INIT, PERMUTATIONS, decision, grid, network, test
+from experiments.panels import mean_shift
 
 D, N, SHIFT = 100, 100, 0.5
 STARTS = ("2/fan_in", "3/fan_in")  # variance of the starting weights
@@ -20,7 +21,7 @@ REPETITIONS = 20  # the paper does not say
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """One test with the constant fixed."""
     method = SplitTest(network(far=cell["start"] == "3/fan_in"), ComplexityPenalized(c1=cell["c1"]))
-    result = test(mean_shift(data_rng, D, N, SHIFT), method, test_rng)
+    result = test(mean_shift(data_rng, N, D, SHIFT), method, test_rng)
     assert result.selection is not None
     product = result.selection.path.spectral_product
     return {**decision(result), "product_start": float(product[0]), "product": float(product[-1])}

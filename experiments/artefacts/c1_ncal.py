@@ -9,7 +9,8 @@ import numpy as np
 from cpmmd import ComplexityPenalized, SplitTest, StudyTable
 from cpmmd.selection.calibration import quantile_order
 from experiments.base import Experiment, Rows
-from experiments.common import ALPHA, NEAR, mean_shift, network, test
+from experiments.common import ALPHA, NEAR, network, test
+from experiments.panels import mean_shift
 
 D, N, SHIFT, WIDTH = 50, 100, 0.5, 200
 COUNTS = (5, 10, 20, 40, 80, 160)
@@ -20,7 +21,7 @@ SEEDS = 20  # the paper names the rate and shows none
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:  # noqa: ARG001
     """Draw 160 null ratios of one fixed data set; C1-hat at n_cal uses the first n_cal of them."""
-    pair = mean_shift(np.random.default_rng(0), D, N, SHIFT)
+    pair = mean_shift(np.random.default_rng(0), N, D, SHIFT)
     criterion = ComplexityPenalized(n_calibration=max(COUNTS))
     result = test(pair, SplitTest(network(WIDTH), criterion, n_splits=1), test_rng)
     assert result.calibration is not None

@@ -8,7 +8,8 @@ import numpy as np
 
 from cpmmd import ComplexityPenalized, SplitTest, StudyTable
 from experiments.base import Experiment, Rows
-from experiments.common import NEAR, decision, grid, mean_shift, network, test
+from experiments.common import NEAR, decision, grid, network, test
+from experiments.panels import mean_shift
 
 D, N, SHIFT = 50, 100, 0.5
 TRAINED = N  # rows of both training halves together
@@ -20,7 +21,7 @@ SEEDS = 3
 def calibrated(width: int, shift: float, data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """Calibrate at full width, whatever the width, and test."""
     kernel = network(width, surrogate_width=None)
-    result = test(mean_shift(data_rng, D, N, shift), SplitTest(kernel, ComplexityPenalized()), test_rng)
+    result = test(mean_shift(data_rng, N, D, shift), SplitTest(kernel, ComplexityPenalized()), test_rng)
     assert result.calibration is not None
     return {"c1": result.calibration.c1, **decision(result)}
 

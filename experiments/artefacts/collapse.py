@@ -8,7 +8,8 @@ import numpy as np
 
 from cpmmd import Ascent, SplitTest, StudyTable
 from experiments.base import Experiment, Rows
-from experiments.common import NEAR, criterion, grid, mean_shift, network, test
+from experiments.common import NEAR, criterion, grid, network, test
+from experiments.panels import mean_shift
 
 D, N = 10, 200  # rows of each sample that are trained on: the samples are twice as large, half of them is tested
 WIDTHS = (10, 50, 200, 400)
@@ -22,20 +23,20 @@ PAPER_C1 = 0.001  # what the paper's J_CP column was computed with: (MMD2 - J_CP
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """Train once; keep what the last step shows and the way there."""
-    pair = mean_shift(data_rng, D, 2 * N, 0.0)
+    pair = mean_shift(data_rng, 2 * N, D, 0.0)
     method = SplitTest(network(cell["width"]), criterion(cell["method"]), ascent=Ascent(steps=STEPS))
     result = test(pair, method, test_rng)
     assert result.selection is not None
     path = result.selection.path
-    kept = {"mmd2": path["mmd2"], "complexity": path["complexity"], "product": path["spectral_product"]}
+    kept = {"mmd2": path.mmd2, "complexity": path.complexity, "product": path.spectral_product}
     values: dict[str, Any] = {name: float(column[-1]) for name, column in kept.items()}
     if result.calibration is not None:
         values["c1"] = result.calibration.c1
     if result.selection.collapse is not None:
         found = result.selection.collapse
         values |= {"collapsed": int(found.flagged), "j_liu": found.ratio, "tau": found.tau}
-        tau = np.sqrt(np.maximum(path["variance"], 0))
-        kept["j_liu"] = np.sqrt(N) * path["mmd2"] / np.maximum(tau, 1e-12)
+        tau = np.sqrt(np.maximum(path.variance, 0))
+        kept["j_liu"] = np.sqrt(N) * path.mmd2 / np.maximum(tau, 1e-12)
     return values | {f"path_{name}": [float(f"{v:.4g}") for v in column[::EVERY]] for name, column in kept.items()}
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from cpmmd import SplitTest, StudyTable
 from experiments.base import Experiment, Rows
-from experiments.common import FAR, PAPER_CRITERIA, criterion, decision, grid, mean_shift, network, test
+from experiments.common import FAR, PAPER_CRITERIA, criterion, decision, grid, network, test
+from experiments.panels import mean_shift
 
 CELLS = ((2, 200), (20, 200), (50, 100), (100, 100), (20, 50))  # (d, n per sample)
 SHIFTS = {0.5: "shift 0.5", 0.0: "no shift: level"}  # 0 is the Type-I row
@@ -17,7 +18,7 @@ REPETITIONS = 200
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """One test."""
-    pair = mean_shift(data_rng, cell["d"], cell["n"], cell["shift"])
+    pair = mean_shift(data_rng, cell["n"], cell["d"], cell["shift"])
     return decision(test(pair, SplitTest(network(far=True), criterion(cell["method"])), test_rng))
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from cpmmd import Deep, SplitTest, StudyTable
 from experiments.artefacts.deep import CELLS
 from experiments.base import Experiment, Rows
-from experiments.common import FAR_GAIN, PERMUTATIONS, criterion, decision, grid, mean_shift, test
+from experiments.common import FAR_GAIN, PERMUTATIONS, criterion, decision, grid, test
+from experiments.panels import mean_shift
 
 SHIFT = 0.5
 STARTS = {"torch": {"init": "torch"}, "2/fan_in": {"init": "kaiming"}, "3/fan_in": {"init": "kaiming", "gain": FAR_GAIN}}
@@ -19,7 +20,7 @@ REPETITIONS = 25
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """One test."""
-    pair = mean_shift(data_rng, cell["d"], cell["n"], SHIFT)
+    pair = mean_shift(data_rng, cell["n"], cell["d"], SHIFT)
     result = test(pair, SplitTest(Deep(**STARTS[cell["start"]]), criterion(cell["method"])), test_rng)
     return decision(result) | ({} if result.calibration is None else {"c1": result.calibration.c1})
 

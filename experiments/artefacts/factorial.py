@@ -9,7 +9,8 @@ import numpy as np
 from cpmmd import Mixture, SplitTest, StudyTable
 from experiments.artefacts.deep import CELLS
 from experiments.base import Experiment, Rows
-from experiments.common import FAR, PAPER_CRITERIA, criterion, decision, grid, mean_shift, network, test
+from experiments.common import FAR, PAPER_CRITERIA, criterion, decision, grid, network, test
+from experiments.panels import mean_shift
 
 SHIFT = 0.5
 MIXTURE = {"epsilon": 0.1, "sigma_kappa": 1.0, "sigma_q": None}  # where the mixture starts, in the paper's symbols; None: median
@@ -20,7 +21,7 @@ REPETITIONS = 100
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """One test."""
-    pair = mean_shift(data_rng, cell["d"], cell["n"], SHIFT)
+    pair = mean_shift(data_rng, cell["n"], cell["d"], SHIFT)
     kernel = Mixture(network(far=True), **START) if cell["kernel"] == "mixture" else network(far=True)
     return decision(test(pair, SplitTest(kernel, criterion(cell["method"])), test_rng))
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from cpmmd import SplitTest, StudyTable
 from experiments.base import Experiment, Rows
-from experiments.common import FAR, PAPER_CRITERIA, criterion, decision, grid, mean_shift, network, test
+from experiments.common import FAR, PAPER_CRITERIA, criterion, decision, grid, network, test
+from experiments.panels import mean_shift
 
 D, N, SHIFT = 50, 100, 0.5
 WIDTHS = (50, 100, 200, 500, 1000)
@@ -18,7 +19,7 @@ REPETITIONS = 50
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
     """One test."""
     kernel = network(cell["width"], far=True)
-    return decision(test(mean_shift(data_rng, D, N, SHIFT), SplitTest(kernel, criterion(cell["method"])), test_rng))
+    return decision(test(mean_shift(data_rng, N, D, SHIFT), SplitTest(kernel, criterion(cell["method"])), test_rng))
 
 
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001

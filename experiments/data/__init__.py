@@ -43,7 +43,7 @@ def at_hand(name: str) -> bool:
 
 
 def cifar10_1(version: str = "v6") -> np.ndarray | None:
-    """Return the images of CIFAR-10.1 (uint8, n x 32 x 32 x 3), or None where they are neither in the folder nor fetched before."""
+    """Return the images of CIFAR-10.1 (uint8, n x 32 x 32 x 3); None where they are neither in the folder nor fetched before."""
     name = f"cifar10.1_{version}_data.npy"
     for path in (folder() / name, folder() / "cifar10_1.npz", *sources.fetched(name)):
         if path.exists():

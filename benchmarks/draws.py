@@ -1,0 +1,70 @@
+"""Power of methods on panels, as a :class:`cpmmd.Study` whose cells are a panel, a method and the number of a draw.
+
+A draw has the same rows for every method and in every run, now and when its file is continued: its number is its seed. That is
+why it stands in the cell, where a task can see it, and each cell is run once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks import RESULTS
+from cpmmd import Study, StudyTable, two_sample_test
+
+Generate = Callable[[np.random.Generator], tuple[Any, Any]]
+ALPHA = 0.05
+
+
+def draw_study(
+    name: str, panels: Mapping[str, Generate], methods: Mapping[str, Any], draws: int, settings: Mapping[str, Any] | None = None
+) -> Study:
+    """Return the study of every method (a name or a procedure) on the same draws of every panel; settings go to each test."""
+    cells = [{"panel": p, "method": m, "draw": number} for number in range(draws) for p in panels for m in methods]
+    task = partial(one_draw, dict(panels), dict(methods), dict(settings or {}))
+    return Study(name, task, cells, repetitions=1, settings=settings or {})
+
+
+def one_draw(
+    panels: Mapping[str, Generate],
+    methods: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    cell: dict[str, Any],
+    data_rng: np.random.Generator,  # noqa: ARG001
+    test_rng: np.random.Generator,  # noqa: ARG001
+) -> dict[str, float]:
+    """One test of one draw."""
+    data, _ = np.random.default_rng([2026, cell["draw"]]).spawn(2)
+    x, y = panels[cell["panel"]](data)
+    return {"pvalue": two_sample_test(x, y, method=methods[cell["method"]], rng=cell["draw"], **settings).pvalue}
+
+
+def finish(study: Study, file: str, *, jobs: int = 2) -> StudyTable:
+    """Run what the file of results does not hold yet; say what failed."""
+    table = study.run(RESULTS / file, n_jobs=jobs)
+    for one in table.failures:
+        print(f"failed: {one.cell}: {one.error}")
+    return table
+
+
+def decisions(table: StudyTable) -> dict[tuple[str, str], list[bool]]:
+    """Return whether each finished draw was rejected, by panel and method."""
+    found = defaultdict(list)
+    for one in table.repetitions:
+        found[one.cell["panel"], one.cell["method"]].append(one.values["pvalue"] <= ALPHA)
+    return found
+
+
+def markdown(table: StudyTable, panels: Iterable[str], methods: Iterable[str]) -> str:
+    """Return the powers as a Markdown table, one row a panel, with the fewest repetitions of its methods."""
+    found, names = decisions(table), list(methods)
+    lines = ["| panel | " + " | ".join(names) + " | repetitions |", "| --- |" + " --- |" * (len(names) + 1)]
+    for panel in panels:
+        here = [found[panel, name] for name in names]
+        powers = [f"{np.mean(one):.2f}" if one else "" for one in here]
+        lines.append(f"| {panel} | " + " | ".join(powers) + f" | {min(map(len, here))} |")
+    return "\n".join(lines)
