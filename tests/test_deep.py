@@ -11,7 +11,7 @@ from helpers import assert_level, null_pvalues
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from cpmmd import (
+from cpmmd import (  # noqa: E402
     Ascent,
     ComplexityPenalized,
     CpmmdError,
@@ -24,10 +24,10 @@ from cpmmd import (
     save_kernel,
     two_sample_test,
 )
-from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.prepared import PreparedPool  # noqa: E402
 from cpmmd.errors import DegenerateKernelWarning  # noqa: E402
 from cpmmd.kernels.deep.spectral import SpectralNorms  # noqa: E402
-from cpmmd.permutation import mmd
+from cpmmd.permutation import mmd  # noqa: E402
 from cpmmd.permutation.labels import draw_labels  # noqa: E402
 from cpmmd.selection.ascent import AscentSelector, _Batches, _evaluate, ascend, stacked_mmd2, stacked_variance  # noqa: E402
 from cpmmd.selection.values import Collapse  # noqa: E402

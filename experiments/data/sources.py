@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.errors import InputError, missing_extra
+from cpmmd.core.installation import missing_extra
+from cpmmd.errors import InputError
 
 HIGGS_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/00280/HIGGS.csv.gz"
 HIGGS_HASH = "sha256:ea302c18164d4e3d916a1e2e83a9a8d07069fa6ebc7771e4c0540d54e593b698"

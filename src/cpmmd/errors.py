@@ -227,15 +227,3 @@ def name_some(names: Iterable[str], most: int = 8) -> str:
     every = list(names)
     shown = ", ".join(repr(name if len(name) <= 40 else name[:37] + "...") for name in every[:most])
     return shown + (f" and {len(every) - most} more" if len(every) > most else "")
-
-
-def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
-    """Return the error for an absent optional package, with the command that installs it."""
-    from cpmmd.core.installation import install_command
-
-    return MissingExtraError(
-        "{feature} needs the package '{package}', which is not installed. Install it with: {command}",
-        feature=feature,
-        package=package,
-        command=install_command(extra),
-    )

@@ -82,7 +82,7 @@ def kernel_matrix_test(
         n_permutations=count,
         sizes=sizes,
         tested_sizes=sizes,
-        n_columns=0,
+        n_columns=None,
         engine=Engine("dense"),
         citations=("gretton2012kernel",),
         seed=seed,

@@ -17,7 +17,7 @@ def main() -> None:
         except ModuleNotFoundError as error:
             if error.name is None or error.name.split(".")[0] not in ("typer", "click", "rich"):
                 raise
-            from cpmmd.errors import missing_extra
+            from cpmmd.core.installation import missing_extra
 
             print(f"cpmmd: {missing_extra('The command line', error.name, 'cli')}", file=sys.stderr)
             sys.exit(ERROR)

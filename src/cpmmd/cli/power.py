@@ -12,7 +12,8 @@ from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import note, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line
-from cpmmd.errors import InputError, missing_extra
+from cpmmd.core.installation import missing_extra
+from cpmmd.errors import InputError
 
 STEPS = (0.25, 0.5, 1, 2, 4)  # of the pilot, when no sizes are given
 

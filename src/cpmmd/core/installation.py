@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from cpmmd.errors import MissingExtraError
+
 CONSTRAINTS = "constraints.txt"
 
 
@@ -32,3 +34,13 @@ def install_command(extra: str) -> str:
     pinned = f"-c {shlex.quote(str(constraints))} " if constraints.exists() else ""
     editable = "-e " if origin.is_dir() else ""
     return f"pip install {pinned}{editable}{shlex.quote(f'{origin}[{extra}]')}"
+
+
+def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
+    """Return the error for an absent optional package, with the command that installs it."""
+    return MissingExtraError(
+        "{feature} needs the package '{package}', which is not installed. Install it with: {command}",
+        feature=feature,
+        package=package,
+        command=install_command(extra),
+    )

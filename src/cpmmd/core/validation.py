@@ -75,8 +75,7 @@ def permutation_count(n_permutations: object, alpha: float) -> int:
     if count < needed:
         raise InputError(
             "The smallest p-value of {count} permutations is 1/{total}, above {level}: the test could never reject. Use {more} "
-            "or "
-            "more (999 is the default).",
+            "or more (999 is the default).",
             count=count,
             total=count + 1,
             level=Setting("alpha", alpha),

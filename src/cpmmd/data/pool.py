@@ -97,8 +97,7 @@ def _match_columns(a: Table, b: Table) -> Table:
     if len(a.names) != len(b.names):
         raise InputError(
             "Both samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that "
-            "they "
-            "match.",
+            "they match.",
             m=len(a.names),
             n=len(b.names),
             difference=_name_difference(a, b),

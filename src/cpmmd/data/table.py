@@ -221,8 +221,7 @@ def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:
             pass
     raise InputError(
         "Arrays must hold real numbers. {Sample} has dtype {dtype}; for text or mixed columns pass a data frame (pandas, "
-        "polars or "
-        "pyarrow), whose text columns are treated as categories.",
+        "polars or pyarrow), whose text columns are treated as categories.",
         sample=name,
         dtype=array.dtype,
     )

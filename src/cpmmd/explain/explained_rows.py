@@ -60,6 +60,8 @@ class ExplainedRows:
 
 def tested_rows(outcome: TestOutcome) -> tuple[Pool, Rows]:
     """Return the pool behind an outcome and the rows of it that the test saw."""
+    if outcome.n_columns is None:
+        raise InputError("A kernel matrix says how alike rows are, not what they hold: it has no columns to explain.")
     if outcome.evidence is None:
         raise InputError("A result can be explained while it has its data. Got one without evidence; run the test again.")
     return outcome.evidence.pool, outcome.evidence.tested_rows

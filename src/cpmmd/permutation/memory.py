@@ -55,8 +55,7 @@ def require_dense(limit: int, *, rows: int, matrices: int, method: str) -> None:
     if needed > limit:
         raise InputError(
             "{method} holds {matrices} kernel matrices of {rows} x {rows}, {needed}, more than the {limit} of {setting}. Raise "
-            "the "
-            "limit, test fewer rows, or use {other} or {simple}, which work at any size.",
+            "the limit, test fewer rows, or use {other} or {simple}, which work at any size.",
             method=method,
             matrices=matrices,
             rows=rows,

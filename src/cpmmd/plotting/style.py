@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.installation import missing_extra
 from cpmmd.core.text import harmless
-from cpmmd.errors import missing_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -232,8 +232,8 @@ class TestOutcome:
         The number that was asked for, as in the call that repeats the result.
     sizes, tested_sizes : tuple of int
         Rows of X and Y that were compared (after any were dropped), and those that the statistic saw.
-    n_columns : int
-        Columns of the data.
+    n_columns : int or None
+        Columns of the data; None where there are none, as for a kernel matrix.
     kernel : Kernel or None
         The kernel that was tested, or that carries most of the evidence.
     preparation : Preparation or None
@@ -291,7 +291,7 @@ class TestOutcome:
     n_permutations: int
     sizes: tuple[int, int]
     tested_sizes: tuple[int, int]
-    n_columns: int
+    n_columns: int | None
     summary: str = ""
     statistic_meaning: str = ""
     kernel: Kernel | None = None
@@ -374,7 +374,7 @@ class TestOutcome:
         every = "all " if self.exhaustive else ""
         facts = [
             ("method", self.method),
-            ("samples", f"{m} v {n} rows, {self.n_columns} column{'s' * (self.n_columns != 1)}{tested}"),
+            ("samples", f"{self._shape}{tested}"),
             ("statistic", f"{self.statistic:.5g}, against {every}{len(self.null_distribution)} other relabelings"),
         ]
         if self.selected_class is not None:
@@ -392,8 +392,10 @@ class TestOutcome:
         return "\n".join([self.verdict, *(f"  {term:<12} {value}" for term, value in [*self.facts, *repeat])])
 
     def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.verdict[:-1]}; {self.method}, {self._shape}>"
+
+    @property
+    def _shape(self) -> str:
         m, n = self.sizes
-        return (
-            f"<{type(self).__name__}: {self.verdict[:-1]}; {self.method}, {m} v {n} rows, {self.n_columns} "
-            f"column{'s' * (self.n_columns != 1)}>"
-        )
+        columns = "" if self.n_columns is None else f", {self.n_columns} column{'s' * (self.n_columns != 1)}"
+        return f"{m} v {n} rows{columns}"

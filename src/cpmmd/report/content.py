@@ -106,5 +106,9 @@ def _numbers(result: TestOutcome, explanation: Explanation | None) -> list[dict[
         effect = explanation.effect
         interval = f"95% interval {effect.low:.0%} to {effect.high:.0%}; 50% is chance"
         numbers.append(("Told apart", f"{effect.probability:.0%}", interval))
-    numbers += [("Rows", f"{cells.count(m)} v {cells.count(n)}", tested), ("Columns", cells.count(result.n_columns), "")]
+    numbers += [("Rows", f"{cells.count(m)} v {cells.count(n)}", tested), *_columns(result)]
     return [{"label": label, "value": value, "note": note} for label, value, note in numbers]
+
+
+def _columns(result: TestOutcome) -> list[tuple[str, str, str]]:
+    return [] if result.n_columns is None else [("Columns", cells.count(result.n_columns), "")]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd import plotting
-from cpmmd.errors import missing_extra
+from cpmmd.core.installation import missing_extra
 from cpmmd.explain.values import Explanation
 from cpmmd.plotting import style
 from cpmmd.procedures.outcome import TestOutcome

@@ -9,7 +9,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
-from cpmmd.errors import missing_extra
+from cpmmd.core.installation import missing_extra
 from cpmmd.report.cells import NUMERIC, RIGHT, column_texts
 from cpmmd.report.svg import Stylesheet
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from cpmmd.core import validation
 from cpmmd.core.atomic import write_whole
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestOutcome
@@ -106,6 +107,7 @@ def render(said: Mapping[str, Any], drawings: Drawings, *, form: str) -> str:
     >>> print(report.render(report.content(result), {}, form="markdown").splitlines()[0])
     # The samples differ
     """
+    validation.one_of("form", form, ("html", "markdown", "json"))
     if form == "markdown":
         return markdown(said)
     if form == "json":

@@ -188,7 +188,7 @@ def certify(
 
     def reading(constant: float) -> LowerBound:
         gap = uci_bound(constant, max_complexity, c2, size, delta)
-        return LowerBound(constant, gap, mmd2 - gap, mmd2 - gap >= threshold)
+        return LowerBound(float(constant), float(gap), float(mmd2 - gap), bool(mmd2 - gap >= threshold))
 
     return Certificate(
         c1=c1,

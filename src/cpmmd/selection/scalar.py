@@ -142,6 +142,6 @@ def _selection(family: ScaleFamily, lift_lipschitz: float, path: list[Evaluation
         variance=best.variance,
         complexity=best.complexity,
         path=BandwidthPath(*columns),
-        max_complexity=max(point.complexity for point in path),
+        max_complexity=float(max(point.complexity for point in path)),
         c1=criterion.constant,
     )

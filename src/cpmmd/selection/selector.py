@@ -8,8 +8,9 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels
+from cpmmd.core.installation import missing_extra
 from cpmmd.data.prepared import PreparedPool
-from cpmmd.errors import InputError, missing_extra
+from cpmmd.errors import InputError
 from cpmmd.kernels.base import TrainedFamily
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.selection.ascent_options import Ascent

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cpmmd import registry
-from cpmmd.errors import InputError, missing_extra
+from cpmmd.core.installation import missing_extra
+from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel, Tensors
 from cpmmd.kernels.radial import RADIAL, RadialKernel
 from cpmmd.storage.container import read_file, write_file

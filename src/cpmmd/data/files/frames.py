@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cpmmd.errors import CpmmdError, InputError, Setting, missing_extra
+from cpmmd.core.installation import missing_extra
+from cpmmd.errors import CpmmdError, InputError, Setting
 
 
 def polars() -> Any:

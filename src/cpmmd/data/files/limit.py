@@ -29,8 +29,8 @@ class FileLimit:
         if needed > self.bytes:
             raise InputError(
                 "{label} would take about {needed} of memory, and the limit for a file is {limit}. Draw some rows at random "
-                "first "
-                "(a few thousand of each sample are plenty), keep fewer columns in the file, or raise the limit with {setting}.",
+                "first (a few thousand of each sample are plenty), keep fewer columns in the file, or raise the limit "
+                "with {setting}.",
                 file=label,
                 label=label,
                 needed=bytes_in_words(needed),

@@ -61,8 +61,7 @@ def _meaning(series: Any, label: str) -> tuple[Any, InputError | None]:
 def _style_error(name: str, label: str, style: str) -> InputError:
     return InputError(
         "Values must be plain. Column {short} of {label} seems to hold {style}. Or take it as text with {text}, or leave it "
-        "out with "
-        "{drop}.",
+        "out with {drop}.",
         column=name,
         file=label,
         short=_cut(name),
