@@ -64,7 +64,7 @@ def path(tmp_path):
 
 @pytest.mark.parametrize(
     "method",
-    ["cp-full", "cp-linear", "median", "mmdagg", "mmdfuse", DEEP, MIXTURE, FullSampleTest(kernels=(Bandwidth(),), bins=50)],
+    ["cp-full", "cp-linear", "median", "mmdagg", "mmdfuse", DEEP, MIXTURE, FullSampleTest(classes=(Bandwidth(),), bins=50)],
     ids=lambda method: (
         method if isinstance(method, str) else type(method.kernel if hasattr(method, "kernel") else method).__name__
     ),
@@ -166,7 +166,7 @@ def test_a_failed_save_leaves_the_file_as_it_was(path, monkeypatch):
         detector.save(path)
     assert path.read_bytes() == content
     assert list(path.parent.iterdir()) == [path]
-    with pytest.raises(InputError, match="directory exists"):
+    with pytest.raises(InputError, match="folder exists"):
         detector.save(path.parent / "absent" / "detector")
 
 

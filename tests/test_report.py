@@ -19,6 +19,7 @@ import cpmmd
 from cpmmd import Ascent, SplitTest, two_sample_test
 from cpmmd.core import atomic
 from cpmmd.core.text import harmless
+from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError, MissingExtraError
 from cpmmd.report import content, render
 from cpmmd.report.figures import result_drawings
@@ -76,7 +77,7 @@ def test_every_method_has_a_report_in_every_format(method, tmp_path):
 
 def test_json_is_the_dictionary(differing, tmp_path):
     written = json.loads(differing.report(tmp_path / "a.json", command="cpmmd test a b", title="a v b"))
-    said = content(differing, command="cpmmd test a b", title="a v b")
+    said = content(differing, command="cpmmd test a b", title="a v b", explanation=differing.explain())
     written.pop("footer"), said.pop("footer")  # the time of writing
     assert written == said
 
@@ -115,9 +116,12 @@ def test_the_command_is_quoted_as_given(text):
 def test_top_rows_are_shown_unless_switched_off(tmp_path):
     x, y = frame(0, 60, 2), frame(1, 50)
     result = two_sample_test(x, y, rng=0)
-    shown_rows = {block["id"] for section in content(result)["sections"] for block in section["blocks"] if "id" in block}
-    hidden = {block["id"] for section in content(result, rows=False)["sections"] for block in section["blocks"] if "id" in block}
-    assert shown_rows - hidden == {"rows-x", "rows-y"}
+
+    def ids(rows):
+        said = content(result, rows=rows, explanation=result.explain())
+        return {block["id"] for section in said["sections"] for block in section["blocks"] if "id" in block}
+
+    assert ids(rows=True) - ids(rows=False) == {"rows-x", "rows-y"}
     assert "rows-x" not in result.report(tmp_path / "a.json", rows=False)
 
 
@@ -290,8 +294,8 @@ def test_a_report_is_below_a_megabyte_for_any_input(rows, columns, name):
     many = pd.DataFrame(data.normal(size=(rows, columns)), columns=few.columns)
     result = two_sample_test(few, few + 1, n_permutations=99, rng=0)
     # The test itself on 200 000 rows would take minutes; what a report reads of it is the same.
-    samples = cpmmd.inputs.read_pool(many, many + 1)
-    big = replace(result, sizes=(rows, rows), tested_sizes=(rows, rows), evidence=replace(result.evidence, samples=samples))
+    pool = read_pool(many, many + 1)
+    big = replace(result, sizes=(rows, rows), tested_sizes=(rows, rows), evidence=replace(result.evidence, pool=pool))
     explanation = big.explain(max_rows=2000 if columns < 10 else 100, n_column_permutations=2)
     said = content(big, explanation=explanation)
     for form in ("html", "markdown", "json"):
@@ -321,7 +325,7 @@ def test_a_failed_write_leaves_the_old_report(differing, tmp_path, monkeypatch):
 def test_missing_packages_are_named_and_text_formats_do_without(differing, tmp_path, monkeypatch):
     for package in ("matplotlib", "jinja2"):
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(MissingExtraError, match=r"cpmmd\[report\]"):
+        with pytest.raises(MissingExtraError, match=r"pip install .*\[report\]"):
             differing.report()
     differing.report(tmp_path / "a.md")
     differing.report(tmp_path / "a.json")

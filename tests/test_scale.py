@@ -27,7 +27,7 @@ def test_binned_statistics_equal_the_definition(m, n, target, plan):
     bins = cut_bins(m, n, rng, target=target)
     rows = z[bins.order]
     sums = bin_sums(rows.__getitem__, GramTiler(Scaled()), bins, plan)
-    labels = relabelings(bins, 4, rng)
+    labels, _ = relabelings(bins, 4, rng)
     K = Scaled().gram(rows, rows)
     for w, value in zip(np.repeat(labels, bins.size, axis=1) > 0, binned_statistics(sums[0], bins, labels), strict=True):
         blocks = K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)]
@@ -58,7 +58,7 @@ def small_network(rows):
 KERNELS = {
     "gaussian": lambda _: ScaledKernel(Bandwidth(), 2.0),
     "laplacian": lambda _: ScaledKernel(Bandwidth("laplacian"), 2.0),
-    "manhattan": lambda _: ScaledKernel(LaplacianL1(), 4.0),
+    "laplacian_l1": lambda _: ScaledKernel(LaplacianL1(), 4.0),
     "radius": lambda _: ScaledKernel(Radius(), 1.0),
     "polynomial": lambda _: ScaledKernel(Polynomial(degree=3), 20.0),
     "deep": small_network,
@@ -73,11 +73,13 @@ def test_the_binned_statistic_is_the_dense_one(name, sizes):
     rows = np.vstack([rng.normal(size=(m, 5)), rng.normal(0.15, 1.1, size=(n, 5))])
     kernel = KERNELS[name](rows)
     test = engine.kernel_test(kernel, rows.__getitem__, np.arange(m + n), m, n_permutations=99, rng=np.random.default_rng(0))
-    assert test.engine["name"] == "binned"
+    assert test.engine.name == "binned"
     bins = cut_bins(m, n, np.random.default_rng(0).spawn(3)[0])
     x, y = rows[bins.order[: bins.m]], rows[bins.order[bins.m :]]
     exact = mmd.unbiased_mmd2(kernel.gram(x), kernel.gram(y), kernel.gram(x, y))
-    assert test.null.statistic == pytest.approx(exact, rel=1e-5)
+    # Five digits; or, where training happens to give a kernel whose statistic is near zero, a thousandth of its spread.
+    spread = float(np.std(test.ranking.null_distribution))
+    assert test.ranking.statistic == pytest.approx(exact, rel=1e-5, abs=1e-3 * spread if name == "deep" else 0.0)
 
 
 def test_far_rows_do_not_spoil_single_precision():
@@ -167,7 +169,7 @@ def test_missing_values_are_named_with_their_row(tmp_path):
     rows[-1, 2] = np.nan
     np.save(tmp_path / "x.npy", rows)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    with pytest.raises(CpmmdError, match="'2: 1 in y', the first in row 4999 of y"):
+    with pytest.raises(CpmmdError, match="'2: 1 in sample y', the first in row 4999 of sample y"):
         two_sample_test(rows[:-1], mapped)
 
 
@@ -178,7 +180,7 @@ def test_a_budget_too_small_for_tiles_is_refused(large):
 
 @pytest.mark.parametrize("method", ["mmdagg", "mmdfuse"])
 def test_methods_that_need_whole_matrices_say_so(large, method):
-    with pytest.raises(CpmmdError, match="more than memory_limit = 50 MB"):
+    with pytest.raises(CpmmdError, match="more than the 50 MB of memory_limit="):
         two_sample_test(*large, method=method, memory_limit="50MB")
 
 

@@ -137,7 +137,7 @@ def test_power_study_gives_rates_for_every_combination(tmp_path):
 
 SCRIPT = """
 import time, sys
-from cpmmd.study import Study
+from cpmmd import Study
 
 def slow(cell, data_rng, test_rng):
     time.sleep(0.02)

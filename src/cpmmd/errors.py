@@ -52,8 +52,8 @@ class PythonWords:
     """Parameters are keyword arguments, samples are x and y."""
 
     def setting(self, setting: Setting) -> str:
-        """``missing='drop'``, or ``missing=``."""
-        return f"{setting.name}=" if setting.value is None else f"{setting.name}={setting.value!r}"
+        """``missing='drop'``, or ``missing=...``."""
+        return f"{setting.name}=..." if setting.value is None else f"{setting.name}={setting.value!r}"
 
     def parameter(self, name: str) -> str:
         """``The 'alpha' parameter``."""
@@ -215,7 +215,7 @@ def unknown_name(what: str, got: object, known: Iterable[str], *, parameter: str
     return UnknownNameError(
         "Unknown {what}{got!r}.{hint} Known: {known}.",
         parameter=parameter,
-        what=f"{what} " if parameter is None else Said(lambda words: f"value of {words.setting(setting).rstrip('=')}: "),
+        what=f"{what} " if parameter is None else Said(lambda words: f"value of {words.setting(setting).removesuffix('=...')}: "),
         got=got,
         hint=hint,
         known=", ".join(names),

@@ -87,12 +87,13 @@ def test_the_same_file_twice_is_noticed(pair):
 
 
 def test_errors_speak_of_files_and_options(pair, null_pair):
-    refused(run("test", pair[0], null_pair[0]), "only in x: 'colour'", f"x is {pair[0]}")
+    refused(run("test", pair[0], null_pair[0]), f"only in {pair[0]}: 'colour'")
     refused(run("test", *pair, "--permutations", 3), "--permutations 19")
     refused(run("test", *pair, "--alpha", 2), "'--alpha' option")
     refused(run("test", *pair, "--method", "cp-ful"), "Did you mean 'cp-full'")
     refused(run("test", *pair, "--seed", -1), "'--seed' option")
     refused(run("test", *pair, "--scale", "standard"), "scale")
+    refused(run("test", *pair, "--file-limit", "1k"), "--file-limit")
     refused(run("test", *pair, "--memory-limit", "1k"), "--memory-limit")
     refused(run("test", *pair, "--format", "xml"), "format")
     refused(run("test", *pair, "--report", "report.pdf"), ".html")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from cpmmd import methods, two_sample_test
+from cpmmd import methods, registry, two_sample_test
 from helpers import NULLS, assert_level, light, null_pvalues
 
 UNSPLIT = ["median", "mmdfuse"]  # MMDAgg pairs rows and cp-full bins them, so their order counts
@@ -31,6 +31,23 @@ def test_level_holds(method, null):
     if light(method) is not method and null not in ("discrete", "unequal"):
         pytest.skip("trained methods: the other nulls are in make test-statistical")
     assert_level(null_pvalues(light(method), NULLS[null], 400, seed=11))
+
+
+def lattice_null(rng):
+    return rng.normal(size=(13, 2)), rng.normal(size=(11, 2))
+
+
+@every_method
+def test_p_is_uniform_from_both_sides(method):
+    # With 19 relabelings an exact p is k/20 with probability 1/20 each: at every k/20 neither more nor fewer rejections than
+    # four binomial standard errors allow (1000 repetitions, 200 of trained methods; a test off by 3 points at .2 fails).
+    if not registry.named_methods()[method].make().exact:
+        pytest.skip("not exact: its bandwidths look at the labels")
+    repetitions = 1000 if light(method) is method else 200
+    pvalues = null_pvalues(light(method), lattice_null, repetitions, seed=31, n_permutations=19)
+    for k in range(1, 20):
+        reached, error = np.count_nonzero(pvalues <= k / 20 + 1e-9), np.sqrt(repetitions * k / 20 * (1 - k / 20))
+        assert abs(reached - repetitions * k / 20) <= 4 * error, f"{reached} of {repetitions} at {k}/20"
 
 
 DEGENERATE = {

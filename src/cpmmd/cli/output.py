@@ -68,7 +68,7 @@ def say_json(document: dict[str, Any]) -> None:
     typer.echo(json.dumps(to_plain({**head, **document}), indent=2, ensure_ascii=True, allow_nan=False))
 
 
-SCHEMA = "cpmmd-result-1"
+SCHEMA = "cpmmd-result-2"
 
 
 def probability(value: float) -> str:
