@@ -20,6 +20,7 @@ from .monitoring.batches import BatchResult as BatchResult
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
 from .procedures.classes import KernelClass as KernelClass
+from .procedures.energy import EnergyTest as EnergyTest
 from .procedures.full_sample import FullSampleTest as FullSampleTest
 from .procedures.median import MedianTest as MedianTest
 from .procedures.mmdagg import MMDAgg as MMDAgg
