@@ -14,13 +14,14 @@ LINES = {
     "scale.md": lambda: (RESULTS / "scale.md").read_text().split("\n", 2)[2],
     "binned.md": lambda: table(RESULTS / "binned_power.csv"),
     "selection.md": lambda: table(RESULTS / "selection_size.csv"),
+    "reference/named.md": lambda: named(),
 }
 
 
 def write(folder: Path) -> None:
     """Write every table into ``folder/generated``."""
     target = folder / "generated"
-    target.mkdir(exist_ok=True)
+    (target / "reference").mkdir(parents=True, exist_ok=True)
     for name, make in LINES.items():
         text = make()
         if not (target / name).exists() or (target / name).read_text() != text:
@@ -50,3 +51,16 @@ def table(path: Path) -> str:
         head, *rows = list(csv.reader(file))
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def named() -> str:
+    """Return the page of everything that has a name: methods, procedures, kernel families, criteria."""
+    from cpmmd import methods, registry
+
+    parts = {"Procedures": registry.procedures(), "Kernel families": registry.families(), "Criteria": registry.criteria()}
+    lines = ["# Methods, procedures, families, criteria", "", "| method | |", "| --- | --- |"]
+    lines += [f"| `{name}` | {summary} |" for name, summary in methods().items()]
+    for title, kinds in parts.items():
+        block = ["```{eval-rst}", ".. currentmodule:: cpmmd", ".. autosummary::", "   :toctree: ../api", ""]
+        lines += ["", f"## {title}", "", *block, *(f"   {name}" for name in kinds), "```"]
+    return "\n".join(lines) + "\n"

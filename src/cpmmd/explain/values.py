@@ -27,6 +27,15 @@ class RowEvidence:
         Positive where X is denser, negative where Y is.
     values : mapping of str to object
         The row as it came, the columns with the largest contributions first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
+    >>> two_sample_test(x, y, rng=0).explain().top_y[0].sample
+    'y'
     """
 
     sample: str
@@ -64,6 +73,16 @@ class ColumnContribution:
     difference : str
         How Y differs from X in this column alone, in words: ``"higher"``, ``"more often 'red'"``; empty where that is not
         clear or the test found no difference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
+    >>> column = two_sample_test(x, y, rng=0).explain().columns[0]
+    >>> column.name, column.difference
+    ('1', 'higher')
     """
 
     name: str
@@ -101,6 +120,15 @@ class Effect:
         apart always.
     low, high : float
         Its 95% interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
+    >>> two_sample_test(x, y, rng=0).explain().effect.probability > 0.5
+    True
     """
 
     probability: float

@@ -21,7 +21,7 @@ from cpmmd.procedures.outcome import TestOutcome
 
 @dataclass(frozen=True)
 class EnergyTest(Procedure):
-    """Permutation test of the energy distance 2 E|X - Y| - E|X - X'| - E|Y - Y'|.
+    """Permutation test of the energy distance, ``2 E|X - Y| - E|X - X'| - E|Y - Y'|``.
 
     Parameters
     ----------

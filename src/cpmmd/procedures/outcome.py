@@ -127,6 +127,15 @@ class Collection:
         MMDAgg's factor u on the levels of the single tests.
     sharpness : float or None
         MMD-FUSE's lambda.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
+    >>> len(two_sample_test(x, y, method="mmdfuse", rng=0).collection.tests)
+    20
     """
 
     tests: tuple[SingleTest, ...]
@@ -191,6 +200,16 @@ class Evidence:
         Row numbers of the pool that the statistic saw, ascending; None for all.
     trained : array or None
         Those that chose the kernel and were not tested, ascending; None where there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
+    >>> evidence = two_sample_test(x, y, method="cp-linear", rng=0).evidence
+    >>> len(evidence.tested), evidence.held_out
+    (40, True)
     """
 
     pool: Pool

@@ -25,6 +25,16 @@ class LowerBound:
         That squared MMD less the gap.
     power_certified : bool
         Whether the lower bound reaches the threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
+    >>> result = two_sample_test(x, y, method="cp-linear", rng=0)
+    >>> result.certificate.worst_case.power_certified
+    False
     """
 
     constant: float

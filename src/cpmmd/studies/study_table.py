@@ -32,6 +32,15 @@ class Repetition:
         Why it failed.
     seconds : float
         Processor time.
+
+    Examples
+    --------
+    >>> from cpmmd import Study
+    >>> def task(cell, data_rng, test_rng):
+    ...     return {"above": float(data_rng.normal(cell["mean"]) > 0)}
+    >>> study = Study("signs", task, [{"mean": 9}], repetitions=2)
+    >>> study.run().repetitions[0].values
+    {'above': 1.0}
     """
 
     cell: Cell

@@ -28,6 +28,16 @@ class PowerRow:
         How many draws were made; 0 beyond the pilot.
     extrapolated : bool
         Whether the size is beyond the pilot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import power_from_pilot
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(1, 1, size=(40, 2))
+    >>> table = power_from_pilot(x, y, [20, 80], method="median", repetitions=10, n_permutations=99, rng=0)
+    >>> [row.extrapolated for row in table.rows]
+    [False, True]
     """
 
     size: int
