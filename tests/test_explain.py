@@ -17,7 +17,7 @@ from cpmmd.explain.rows import cross_fitted_effect
 from cpmmd.explain.sides import Sides
 from cpmmd.kernels.radial import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.procedures.outcome import Evidence
+from cpmmd.procedures.findings import Evidence
 from helpers import brute_force_mmd2, light, shared_data
 
 RNG = np.random.default_rng(7)

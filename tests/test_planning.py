@@ -10,7 +10,7 @@ from scipy import stats
 from cpmmd import CpmmdError, power_from_pilot, two_sample_test
 from cpmmd.procedures.base import Procedure
 from cpmmd.studies.planning.law import Draws, Range, fit_law
-from cpmmd.studies.planning.table import PowerTable
+from cpmmd.studies.planning.power_table import PowerTable
 
 QUICK = {"method": "median", "n_permutations": 99, "repetitions": 30}
 

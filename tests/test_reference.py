@@ -29,12 +29,13 @@ PARTS = {
     "cpmmd.kernels.scaled": ("ScaleFamily",),
     "cpmmd.permutation.engine": ("Engine",),
     "cpmmd.procedures.base": ("Choice", "Method", "Procedure", "RunOptions"),
-    "cpmmd.procedures.outcome": ("ClassPath", "Collection", "Evidence", "SingleTest", "Splits", "TestOutcome"),
+    "cpmmd.procedures.findings": ("ClassPath", "Collection", "Evidence", "SingleTest", "Splits"),
+    "cpmmd.procedures.outcome": ("TestOutcome",),
     "cpmmd.selection.certificates": ("Certificate", "LowerBound"),
     "cpmmd.selection.criteria": ("Criterion",),
     "cpmmd.selection.values": ("BandwidthPath", "Calibration", "Collapse", "Selection", "TrainingHistory"),
     "cpmmd.studies.planning.law": ("Draws", "PowerLaw", "Range"),
-    "cpmmd.studies.planning.table": ("PowerRow", "PowerTable"),
+    "cpmmd.studies.planning.power_table": ("PowerRow", "PowerTable"),
     "cpmmd.studies.study_table": ("Repetition",),
 }
 

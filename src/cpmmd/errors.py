@@ -161,14 +161,17 @@ def _in_words(value: Field, words: Words) -> Any:
 
 
 class Said:
-    """A part of a sentence that can only be said once the words are known."""
+    """A part of a sentence that can only be said once the words are known: ``say(words, *about)``.
 
-    def __init__(self, say: Callable[[Words], str]) -> None:
-        self._say = say
+    ``say`` is a function at module level, so that an error can travel between processes.
+    """
+
+    def __init__(self, say: Callable[..., str], *about: Any) -> None:
+        self._say, self._about = say, about
 
     def __call__(self, words: Words) -> str:
         """Say it."""
-        return self._say(words)
+        return self._say(words, *self._about)
 
 
 class InputError(CpmmdError, ValueError):
@@ -211,15 +214,18 @@ def unknown_name(what: str, got: object, known: Iterable[str], *, parameter: str
     names = sorted(known)
     near = difflib.get_close_matches(str(got), names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    setting = Setting(parameter or "")
     return UnknownNameError(
         "Unknown {what}{got!r}.{hint} Known: {known}.",
         parameter=parameter,
-        what=f"{what} " if parameter is None else Said(lambda words: f"value of {words.setting(setting).removesuffix('=...')}: "),
+        what=f"{what} " if parameter is None else Said(_value_of, parameter),
         got=got,
         hint=hint,
         known=", ".join(names),
     )
+
+
+def _value_of(words: Words, parameter: str) -> str:
+    return f"value of {words.setting(Setting(parameter)).removesuffix('=...')}: "
 
 
 def name_some(names: Iterable[str], most: int = 8) -> str:

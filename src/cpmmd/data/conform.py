@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.data.matching import only_in
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.table import Objects, Table, as_days, as_frame, from_frame, read_table
 from cpmmd.errors import InputError, name_some
@@ -39,8 +40,7 @@ def conform(data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, .
 
 
 def _check_columns(columns: list[str], reference: Table, name: str, notes: list[str]) -> None:
-    extra = [column for column in columns if column not in reference.columns]
-    absent = [column for column in reference.columns if column not in columns]
+    extra, absent = only_in(columns, reference.columns), only_in(reference.columns, columns)
     if absent:
         near = difflib.get_close_matches(absent[0], extra, n=1)
         hint = f" Is {absent[0]!r} its {near[0]!r}? Rename it." if near else " Add them, or fit the detector without them."

@@ -112,33 +112,31 @@ def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None
         )
     if not columns:
         raise InputError("{Sample} must have at least one column. Got none.", sample=name)
-    numbers: list[Chunked] = []
-    number_names: list[str] = []
-    dates: set[str] = set()
-    categories: dict[str, Objects] = {}
-    kinds: dict[str, str] = {}
     # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
-    read = [(c, series) for c, series in zip(columns, frame.iter_columns(), strict=True) if only is None or c in only]
-    for label, series in read:
-        kind = _kind(series, label, name)
-        if kind == "category":
-            categories[label] = _as_text(series)
-            continue
-        numbers.append(Chunked([as_days(np.asarray(series.to_numpy()))]) if kind == "date" else _as_numbers(series))
-        number_names.append(label)
-        dates |= {label} if kind == "date" else set()
-        if series.dtype.is_integer() or series.dtype == nw.Boolean:
-            kinds[label] = "integer" if series.dtype.is_integer() else "boolean"
+    read = {c: series for c, series in zip(columns, frame.iter_columns(), strict=True) if only is None or c in only}
+    kinds = {label: _kind(series, label, name) for label, series in read.items()}
+    numbers = {label: _numbers_of(read[label], kind) for label, kind in kinds.items() if kind != "category"}
     return Table(
-        numbers=Columns(tuple(numbers), len(frame)),
-        number_names=tuple(number_names),
-        dates=frozenset(dates),
-        categories=categories,
+        numbers=Columns(tuple(numbers.values()), len(frame)),
+        number_names=tuple(numbers),
+        dates=frozenset(label for label, kind in kinds.items() if kind == "date"),
+        categories={label: _as_text(read[label]) for label, kind in kinds.items() if kind == "category"},
         named=True,
         row_shape=(len(read),),
-        kinds=kinds,
-        columns=tuple(label for label, _ in read),
+        kinds={label: whole for label in numbers if (whole := _whole_kind(read[label]))},
+        columns=tuple(read),
     )
+
+
+def _numbers_of(series: nw.Series[Any], kind: str) -> Chunked:
+    return Chunked([as_days(np.asarray(series.to_numpy()))]) if kind == "date" else _as_numbers(series)
+
+
+def _whole_kind(series: nw.Series[Any]) -> str:
+    """Return what a number column was, where a value should be shown as that."""
+    if series.dtype.is_integer():
+        return "integer"
+    return "boolean" if series.dtype == nw.Boolean else ""
 
 
 def _kind(series: nw.Series[Any], column: str, name: str) -> str:

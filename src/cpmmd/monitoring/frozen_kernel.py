@@ -17,7 +17,8 @@ from cpmmd.kernels.base import Kernel
 from cpmmd.permutation.engine import Engine, left_out
 from cpmmd.permutation.fixed_reference import FixedReference
 from cpmmd.procedures.base import Choice, Procedure, RunOptions
-from cpmmd.procedures.outcome import Evidence, TestOutcome
+from cpmmd.procedures.findings import Evidence
+from cpmmd.procedures.outcome import TestOutcome
 
 # Of either sample: most methods hold the kernel matrix of the rows that they choose on, here 128 MB.
 TRAIN_ROWS = 2000

@@ -10,7 +10,7 @@ import numpy as np
 from cpmmd.errors import InputError
 from cpmmd.plotting.style import BLUE, CURVES, GREY, ORANGE, PURPLE, axes, legend, text
 from cpmmd.plotting.subject import Subject, outcome_of
-from cpmmd.procedures.outcome import ClassPath
+from cpmmd.procedures.findings import ClassPath
 from cpmmd.selection.values import BandwidthPath, Selection, TrainingHistory
 
 if TYPE_CHECKING:

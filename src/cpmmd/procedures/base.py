@@ -16,7 +16,8 @@ from cpmmd.kernels.base import Kernel
 from cpmmd.permutation.engine import KernelTest
 from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.permutation.ranking import Ranking
-from cpmmd.procedures.outcome import Evidence, TestOutcome
+from cpmmd.procedures.findings import Evidence
+from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.selection.values import Calibration
 
 OWN_PERMUTATIONS = 999

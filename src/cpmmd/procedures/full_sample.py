@@ -24,7 +24,8 @@ from cpmmd.permutation.ranking import Ranking
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.classes import KernelClass, default_classes
-from cpmmd.procedures.outcome import ClassPath, Evidence, TestOutcome
+from cpmmd.procedures.findings import ClassPath, Evidence
+from cpmmd.procedures.outcome import TestOutcome
 
 TIE = 1e-6  # scores closer than this count as equal
 

@@ -18,7 +18,8 @@ from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.permutation.engine import DENSE_ROWS, kernel_test
 from cpmmd.permutation.paths import MEDIAN_ROWS
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.outcome import Evidence, TestOutcome
+from cpmmd.procedures.findings import Evidence
+from cpmmd.procedures.outcome import TestOutcome
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from cpmmd.permutation.labels import draw_labels
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.outcome import Collection, SingleTest, TestOutcome
+from cpmmd.procedures.findings import Collection, SingleTest
+from cpmmd.procedures.outcome import TestOutcome
 
 WEIGHTS = ("uniform", "centred", "increasing", "decreasing")
 GRID_ROWS = 500  # rows of each sample that the authors' grid looks at

@@ -19,7 +19,8 @@ from cpmmd.permutation.labels import observed_and_others
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.outcome import Collection, SingleTest, TestOutcome
+from cpmmd.procedures.findings import Collection, SingleTest
+from cpmmd.procedures.outcome import TestOutcome
 
 # The authors' Laplacian is exp(-sqrt(2) d / l): ours, exp(-d / b), at this multiple of l. Their Gaussian is ours.
 CONVENTION = {"laplacian_l1": math.sqrt(0.5)}

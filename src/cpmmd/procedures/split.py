@@ -21,7 +21,8 @@ from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.permutation.engine import KernelTest, kernel_test
 from cpmmd.procedures.base import Choice, Method, Procedure, RunOptions
-from cpmmd.procedures.outcome import Evidence, Splits, TestOutcome
+from cpmmd.procedures.findings import Evidence, Splits
+from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.selection.ascent_options import Ascent
 from cpmmd.selection.calibration import calibrate
 from cpmmd.selection.certificates import Certificate, certify

@@ -20,7 +20,7 @@ from cpmmd.data.pool import Pool, read_pool
 from cpmmd.errors import InputError, Setting
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.studies.planning.law import Draws, PowerLaw, fit_law
-from cpmmd.studies.planning.table import PowerRow, PowerTable
+from cpmmd.studies.planning.power_table import PowerRow, PowerTable
 
 FEWEST = 8  # rows of each sample in a draw: enough for a split in halves
 NEARLY_ALWAYS = 0.9  # share of rejections above which smaller draws are made as well

@@ -1,0 +1,87 @@
+"""Results in a notebook: a short repr, and HTML with verdict, where and a picture, from the same content as the report."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from cpmmd import kernel_matrix_test, methods, plotting, two_sample_test
+from cpmmd.report import notebook
+from helpers import HOSTILE_NAMES, Page, light
+
+DATA = np.random.default_rng(0)
+X = DATA.normal(size=(60, 3))
+Y, SAME = DATA.normal([0, 1.5, 0], 1, size=(60, 3)), DATA.normal(size=(60, 3))
+
+
+@pytest.mark.parametrize("method", methods())
+@pytest.mark.filterwarnings("ignore::cpmmd.errors.DegenerateKernelWarning")
+def test_repr_is_short_and_says_the_verdict(method):
+    text = repr(two_sample_test(X, Y, method=light(method), rng=0, n_permutations=99))
+    assert text.count("\n") < 9
+    assert len(text) < 300
+    assert "p = " in text
+
+
+def test_html_says_verdict_and_where_with_a_picture():
+    result = two_sample_test(X, Y, rng=0)
+    page = Page(result._repr_html_())
+    words = " ".join(page.texts)
+    assert "The samples differ" in words
+    assert result.explain().sentence in words
+    assert [column.label for column in result.explain().columns] == [t for t in page.texts if t.startswith("column ")]
+    (image,) = page.all("img")
+    assert image["src"].startswith("data:image/png;base64,")
+    assert not page.all("script")
+
+
+def test_without_a_difference_it_names_no_columns():
+    page = Page(two_sample_test(X, SAME, rng=0)._repr_html_())
+    assert "No difference found" in " ".join(page.texts)
+    assert not page.all("table")
+    assert len(page.all("img")) == 1
+
+
+def test_a_kernel_matrix_and_a_missing_matplotlib_show_what_they_can(monkeypatch):
+    K = X @ X.T
+    assert "No difference found" in kernel_matrix_test(K, 30, rng=0)._repr_html_()
+
+    def absent(_):
+        raise notebook.MissingExtraError("no matplotlib")
+
+    monkeypatch.setattr(notebook, "png_picture", absent)
+    assert not Page(two_sample_test(X, Y, rng=0)._repr_html_()).all("img")
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_hostile_names_are_escaped(name):
+    hostile = HOSTILE_NAMES[name]
+    x, y = (pd.DataFrame({hostile: values[:, 1], "plain": values[:, 0]}) for values in (X, Y))
+    page = Page(two_sample_test(x, y, rng=0)._repr_html_())
+    assert {tag for tag, _ in page.tags} <= {"div", "p", "b", "table", "tr", "td", "th", "img"}
+
+
+def test_it_is_explained_once(monkeypatch):
+    import cpmmd.results
+
+    calls = []
+    explain = cpmmd.results.explain
+    monkeypatch.setattr(cpmmd.results, "explain", lambda *a, **k: calls.append(1) or explain(*a, **k))
+    result = two_sample_test(X, Y, rng=0)
+    result._repr_html_()
+    result.report()
+    assert result.explain() is result.explain()
+    plotting.column_contributions(result, ax=Figure().subplots())
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    "plot",
+    ["null_distribution", "criterion_path", "witness_densities", "column_contributions", "column_distributions", "pool_map"],
+)
+def test_every_plot_takes_a_result_or_its_explanation(plot):
+    result = two_sample_test(X, Y, rng=0)
+    draw = getattr(plotting, plot)
+    first, second = (draw(subject, ax=Figure().subplots()) for subject in (result, result.explain()))
+    assert first.get_xlabel() == second.get_xlabel()
+    assert len(first.get_children()) == len(second.get_children())
