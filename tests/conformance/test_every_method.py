@@ -37,17 +37,28 @@ def lattice_null(rng):
     return rng.normal(size=(13, 2)), rng.normal(size=(11, 2))
 
 
-@every_method
-def test_p_is_uniform_from_both_sides(method):
-    # With 19 relabelings an exact p is k/20 with probability 1/20 each: at every k/20 neither more nor fewer rejections than
-    # four binomial standard errors allow (1000 repetitions, 200 of trained methods; a test off by 3 points at .2 fails).
-    if not registry.named_methods()[method].make().exact:
-        pytest.skip("not exact: its bandwidths look at the labels")
-    repetitions = 1000 if light(method) is method else 200
+def check_uniform(method, repetitions):
+    """With 19 relabelings an exact p is k/20 with probability 1/20: at every k/20 neither more nor fewer rejections than four
+    binomial standard errors allow (of 600 repetitions at .2: 39; a test off by 7 points fails, in the long run by 3).
+    """
     pvalues = null_pvalues(light(method), lattice_null, repetitions, seed=31, n_permutations=19)
     for k in range(1, 20):
         reached, error = np.count_nonzero(pvalues <= k / 20 + 1e-9), np.sqrt(repetitions * k / 20 * (1 - k / 20))
         assert abs(reached - repetitions * k / 20) <= 4 * error, f"{reached} of {repetitions} at {k}/20"
+
+
+EXACT = [name for name, method in registry.named_methods().items() if method.make().exact]
+
+
+@pytest.mark.parametrize("method", [method for method in EXACT if light(method) is method])
+def test_p_is_uniform_from_both_sides(method):
+    check_uniform(method, 600)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("method", EXACT)
+def test_p_is_uniform_from_both_sides_over_thousands(method):
+    check_uniform(method, 4000 if light(method) is method else 1000)
 
 
 DEGENERATE = {
