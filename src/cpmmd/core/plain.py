@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+PlainDict = dict[str, Any]  # values are None, booleans, numbers, text, lists and dictionaries of them
+
 
 def to_plain(value: Any) -> Any:
     """Turn numpy values into plain ones, and what JSON cannot hold (nan, inf) into None.
@@ -31,6 +33,6 @@ def to_plain(value: Any) -> Any:
     return str(value)
 
 
-def plain_dict(value: Mapping[str, Any]) -> dict[str, Any]:
+def plain_dict(value: Mapping[str, Any]) -> PlainDict:
     """Return a mapping in plain JSON types."""
     return {str(k): to_plain(v) for k, v in value.items()}

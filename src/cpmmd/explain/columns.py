@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.plain import PlainDict
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.data.table import SECONDS_A_DAY
@@ -82,7 +83,7 @@ def _span(part: slice) -> str:
     return f"{part.start}" if part.start == last else f"{part.start}-{last}"
 
 
-def row_values(pool: Pool, row: int, columns: Iterable[DataColumn]) -> dict[str, Any]:
+def row_values(pool: Pool, row: int, columns: Iterable[DataColumn]) -> PlainDict:
     """Return one row of the pool as it came: dates as text, whole numbers whole, None where missing, a patch as its mean."""
     return {column.name: _value(pool, row, column) for column in columns}
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import harmless
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MISSING
@@ -22,7 +23,7 @@ COMPARED = {"date": ("later", "earlier"), "boolean": ("more often true", "less o
 Candidate = tuple[float, str]  # difference in standard errors, and its words
 
 
-def describe(pool: Pool, column: DataColumn, rows: Rows) -> dict[str, Any]:
+def describe(pool: Pool, column: DataColumn, rows: Rows) -> PlainDict:
     """Return means, spreads, levels and missing shares of a column in X and Y, and the ``difference`` in words."""
     of_x, of_y = rows[rows < pool.m], rows[rows >= pool.m]
     if column.kind == "category":
@@ -85,7 +86,7 @@ def _score(difference: float, error: float) -> float:
     return difference / error if error > 0 else math.copysign(math.inf, difference)
 
 
-def _describe_levels(x: Counter[str], y: Counter[str]) -> dict[str, Any]:
+def _describe_levels(x: Counter[str], y: Counter[str]) -> PlainDict:
     m, n = x.total(), y.total()
     shares = {level: (x[level] / m, y[level] / n) for level in sorted(x | y)}
     leading = sorted(shares, key=lambda level: -abs(shares[level][1] - shares[level][0]))[:LEVELS]

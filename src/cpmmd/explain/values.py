@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.plain import plain_dict, to_plain
+from cpmmd.core.plain import PlainDict, plain_dict, to_plain
 from cpmmd.procedures.outcome import TestOutcome
 
 PRINTED = 8  # columns in the printed summary
@@ -43,7 +43,7 @@ class RowEvidence:
     witness: float
     values: Mapping[str, Any]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the row in plain JSON types."""
         return {"sample": self.sample, "row": self.row, "witness": self.witness, "values": to_plain(self.values)}
 
@@ -104,7 +104,7 @@ class ColumnContribution:
         """Whether the contribution is positive beyond two standard errors."""
         return self.contribution > 2 * self.standard_error and self.contribution > 0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the column in plain JSON types."""
         return plain_dict(vars(self))
 
@@ -191,7 +191,7 @@ class Explanation:
     notes: tuple[str, ...] = ()
     outcome: TestOutcome | None = field(default=None, repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the explanation in plain JSON types."""
         return plain_dict(
             {

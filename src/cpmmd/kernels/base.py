@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 from cpmmd.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Kernel(Protocol):
             The kernel of all pairs.
         """
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the kernel in plain JSON types: its ``family``, that family's ``options``, and its own numbers."""
 
     def tensors(self) -> Tensors:

@@ -12,6 +12,7 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 from cpmmd.errors import unknown_name
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import Tensors
@@ -117,7 +118,7 @@ class RadialKernel:
         """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
         return self.of_distances(distances(self.norm, rows, others))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Describe the kernel in plain JSON types."""
         return {"family": RADIAL, "options": {"name": self.name}, "bandwidth": self.bandwidth}
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError, Setting
 from cpmmd.kernels import tiles
 from cpmmd.kernels.base import BaseKernel, KernelFamily, Tensors, base_kernel
@@ -251,7 +252,7 @@ class ScaledKernel:
         """Return no arrays: the description says it all."""
         return {}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Describe the kernel in plain JSON types."""
         return {
             "family": type(self.family).__name__,

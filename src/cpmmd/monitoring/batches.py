@@ -6,11 +6,10 @@ import hashlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 
-from cpmmd.core.plain import plain_dict
+from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.data.table import Table
 from cpmmd.results import TestResult
 
@@ -73,7 +72,7 @@ class BatchResult:
         """What was done to the batch to make it fit, and the like."""
         return self.result.notes
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the record of the batch in plain JSON types: what a history keeps and a series shows."""
         return plain_dict(
             {

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.arrays import Rows
+from cpmmd.core.plain import PlainDict
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables
 from cpmmd.data.preparation import Preparation
@@ -39,14 +40,14 @@ class State:
         What fitting had to say.
     """
 
-    params: dict[str, Any]
+    params: PlainDict
     seed: int
     reference: Table
     frozen: FrozenKernel | None
     notes: tuple[str, ...]
 
 
-def pack(state: State) -> tuple[Tensors, dict[str, Any]]:
+def pack(state: State) -> tuple[Tensors, PlainDict]:
     """Return a state as arrays and a description in plain JSON types."""
     tensors, table = _pack_table(state.reference)
     params = {name: describe_method(value) for name, value in state.params.items() if name not in OWN}
@@ -57,7 +58,7 @@ def pack(state: State) -> tuple[Tensors, dict[str, Any]]:
     return {**tensors, **more}, {**description, "frozen": frozen}
 
 
-def unpack(description: dict[str, Any], tensors: Tensors, *, module: Any = None) -> State:
+def unpack(description: PlainDict, tensors: Tensors, *, module: Any = None) -> State:
     """Return back the state that :func:`pack` packed; ``module`` is a torch module that the file only names."""
     params = {name: restore_method(value, module=module) for name, value in description["params"].items()}
     seed = description["seed"]
@@ -76,7 +77,7 @@ def unpack(description: dict[str, Any], tensors: Tensors, *, module: Any = None)
     )
 
 
-def _pack_table(table: Table) -> tuple[Tensors, dict[str, Any]]:
+def _pack_table(table: Table) -> tuple[Tensors, PlainDict]:
     tensors: Tensors = {"numbers": np.asarray(table.numbers)}
     if table.kept is not None:
         tensors["kept"] = table.kept.astype(np.int64)
@@ -96,7 +97,7 @@ def _pack_table(table: Table) -> tuple[Tensors, dict[str, Any]]:
     }
 
 
-def _unpack_table(described: dict[str, Any], tensors: Tensors) -> Table:
+def _unpack_table(described: PlainDict, tensors: Tensors) -> Table:
     number_names, categories = _texts(described["numbers"]), _texts(described["categories"])
     columns, shape = _texts(described["columns"]), tuple(described["row_shape"])
     numbers = tensors["numbers"]
@@ -125,7 +126,7 @@ def _unpack_category(tensors: Tensors, i: int, rows: int) -> Objects:
     return values
 
 
-def _pack_frozen(frozen: FrozenKernel) -> tuple[Tensors, dict[str, Any]]:
+def _pack_frozen(frozen: FrozenKernel) -> tuple[Tensors, PlainDict]:
     choice = frozen.choice
     preparation, calibration = choice.preparation, choice.calibration
     tensors: Tensors = {
@@ -148,7 +149,7 @@ def _pack_frozen(frozen: FrozenKernel) -> tuple[Tensors, dict[str, Any]]:
     }
 
 
-def _unpack_frozen(described: dict[str, Any], tensors: Tensors, reference: Table, module: Any) -> FrozenKernel:
+def _unpack_frozen(described: PlainDict, tensors: Tensors, reference: Table, module: Any) -> FrozenKernel:
     weights = {name.removeprefix(KERNEL): values for name, values in tensors.items() if name.startswith(KERNEL)}
     calibration = described["calibration"]
     choice = Choice(
@@ -165,7 +166,7 @@ def _unpack_frozen(described: dict[str, Any], tensors: Tensors, reference: Table
     return FrozenKernel(choice, train_rows, test_rows, described["example"])
 
 
-def _unpack_preparation(described: dict[str, Any], tensors: Tensors, reference: Table) -> Preparation:
+def _unpack_preparation(described: PlainDict, tensors: Tensors, reference: Table) -> Preparation:
     fill, origin, scale = (tensors[name] for name in ("fill", "origin", "scale"))
     for values in (fill, origin, scale):
         fits = values.dtype == np.float64 and values.shape == (len(reference.number_names),)
@@ -183,7 +184,7 @@ def _unpack_preparation(described: dict[str, Any], tensors: Tensors, reference: 
     )
 
 
-def _unpack_calibration(described: dict[str, Any], tensors: Tensors) -> Calibration:
+def _unpack_calibration(described: PlainDict, tensors: Tensors) -> Calibration:
     ratios = tensors["ratios"]
     _require(ratios.dtype == np.float64 and ratios.ndim == 1, "its calibration is no list of numbers")
     note = _texts([described["note"]])[0]

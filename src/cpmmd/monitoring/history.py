@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError
 
 APPLICATION = 0x63706D64  # "cpmd": how SQLite files say whose they are
@@ -106,7 +107,7 @@ class History:
         with self._explaining(), self._transaction():
             self._connection.executemany(SETTLE, values)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[PlainDict]:
         """Return all records, first appended first.
 
         Returns
@@ -176,7 +177,7 @@ class History:
             ) from error
 
 
-def _check_record(record: Mapping[str, Any]) -> dict[str, Any]:
+def _check_record(record: Mapping[str, Any]) -> PlainDict:
     """Return a record's values in SQL types, refused when a field is absent, unknown or of another type."""
     if set(record) != set(COLUMNS):
         absent, unknown = sorted(COLUMNS.keys() - record.keys()), sorted(map(str, record.keys() - COLUMNS.keys()))

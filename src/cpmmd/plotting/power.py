@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError
 from cpmmd.plotting.style import CURVES, FILL, GREY, area, axes, legend, text
 
@@ -61,7 +62,7 @@ def power_curves(table: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _row(row: Any) -> dict[str, Any]:
+def _row(row: Any) -> PlainDict:
     found: Mapping[str, Any] = row if isinstance(row, Mapping) else vars(row)
     if found.get("size") is None or found.get("power") is None:
         raise InputError(
@@ -70,7 +71,7 @@ def _row(row: Any) -> dict[str, Any]:
     return {"method": None, "low": None, "high": None, "observed": None, "extrapolated": False, **found}
 
 
-def _curve(ax: Axes, rows: list[dict[str, Any]], name: str | None, number: int) -> None:
+def _curve(ax: Axes, rows: list[PlainDict], name: str | None, number: int) -> None:
     colour, line, marker = CURVES[number % len(CURVES)]
     size, power = [row["size"] for row in rows], [row["power"] for row in rows]
     label = "estimate" if name is None else text(str(name))

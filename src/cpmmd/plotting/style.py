@@ -9,6 +9,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.installation import missing_extra
+from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import harmless
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def axes(ax: Axes | None) -> Axes:
     return new
 
 
-def area(colour: str, hatch: str, opacity: float = FILL) -> dict[str, Any]:
+def area(colour: str, hatch: str, opacity: float = FILL) -> PlainDict:
     """Return the look of a filled area: pale, its hatching a little less so."""
     return {"facecolor": (colour, opacity), "edgecolor": (colour, 1.6 * opacity), "hatch": hatch}
 

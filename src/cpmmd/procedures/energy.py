@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.base import Tensors
@@ -79,7 +79,7 @@ class _MinusDistance:
         """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
         return -distances("l2", rows, others)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Describe the kernel; it is never kept."""
         return {}
 

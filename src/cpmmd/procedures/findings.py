@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.plain import plain_dict
+from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.data.pool import Pool
 
 
@@ -69,7 +68,7 @@ class ClassPath:
         """Evidence less penalty: what the classes compete by."""
         return self.evidence - self.penalty
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the class in plain JSON types."""
         return plain_dict(vars(self))
 
@@ -138,7 +137,7 @@ class Collection:
     level_correction: float | None = None
     sharpness: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the collection in plain JSON types."""
         return plain_dict({**vars(self), "tests": [vars(test) for test in self.tests]})
 
@@ -178,7 +177,7 @@ class Splits:
         """The largest p-value."""
         return max(self.pvalues)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the p-values and their rule in plain JSON types."""
         return plain_dict(vars(self))
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from cpmmd.core.arrays import Array
-from cpmmd.core.plain import plain_dict
+from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.text import harmless
 from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.base import Kernel
@@ -135,7 +134,7 @@ class TestOutcome:
         words = "The samples differ" if self.reject else "No difference found"
         return f"{words} (p = {self.pvalue:.4g} {'<=' if self.pvalue <= self.alpha else '>'} {self.alpha:g})."
 
-    def to_dict(self, *, null_distribution: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
         """Return the result in plain JSON types.
 
         Parameters
@@ -151,7 +150,7 @@ class TestOutcome:
         parts = {
             name: getattr(self, name) for name in ("kernel", "selection", "calibration", "certificate", "collection", "splits")
         }
-        answer: dict[str, Any] = {
+        answer: PlainDict = {
             "method": self.method,
             "reject": self.reject,
             "pvalue": self.pvalue,

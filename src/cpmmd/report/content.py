@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
+from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import LINE, harmless
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestOutcome
@@ -25,7 +25,7 @@ def content(
     command: str | None = None,
     title: str | None = None,
     explanation: Explanation | None = None,
-) -> dict[str, Any]:
+) -> PlainDict:
     """Return everything a report of one test says, in plain JSON types.
 
     Parameters

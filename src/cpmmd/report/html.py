@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from cpmmd.core.installation import missing_extra
+from cpmmd.core.plain import PlainDict
 from cpmmd.report.cells import NUMERIC, RIGHT, column_texts
 from cpmmd.report.svg import Stylesheet
 
@@ -52,9 +53,9 @@ def _resource(name: str) -> str:
     return files("cpmmd.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _arrange(section: Mapping[str, Any]) -> dict[str, Any]:
+def _arrange(section: Mapping[str, Any]) -> PlainDict:
     """Put neighbouring figures side by side, and tables into lines of cells."""
-    arranged: list[dict[str, Any]] = []
+    arranged: list[PlainDict] = []
     for kind, run in groupby(section["blocks"], key=lambda block: block["kind"]):
         if kind == "figure":
             arranged.append({"kind": "figures", "items": list(run)})
@@ -67,7 +68,7 @@ def _label(block: Mapping[str, Any]) -> dict[str, str]:
     return {"label": {"sh": "Command", "python": "Python call"}[block["language"]]} if block["kind"] == "code" else {}
 
 
-def _table(block: Mapping[str, Any]) -> dict[str, Any]:
+def _table(block: Mapping[str, Any]) -> PlainDict:
     columns = [{**c, "numeric": c["type"] in NUMERIC, "right": c["type"] in RIGHT} for c in block["columns"]]
     texts = [column_texts([row[i] for row in block["rows"]], c["type"]) for i, c in enumerate(columns)]
     lines = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import LINE, harmless
 from cpmmd.errors import InputError
 from cpmmd.report import blocks, cells
@@ -72,7 +73,7 @@ def write_series(
 
 def series_content(
     records: Sequence[Record], *, alpha: float | None = None, title: str | None = None, command: str | None = None
-) -> dict[str, Any]:
+) -> PlainDict:
     """Return everything a report of a series says, in plain JSON types.
 
     Parameters

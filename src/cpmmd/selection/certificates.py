@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from cpmmd.core import validation
+from cpmmd.core.plain import PlainDict
 
 POWER_CONSTANT = 16.0  # C of the power corollary
 
@@ -112,7 +112,7 @@ class Certificate:
         )
         return f"MMD^2 >= {self.worst_case.lower_bound:.3g} with probability {1 - self.delta:.2f}; {power}{rough}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the certificate in plain JSON types."""
         readings = {"worst_case": self.worst_case, "calibrated": self.calibrated}
         return {

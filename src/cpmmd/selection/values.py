@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 from cpmmd.kernels.base import Kernel
 
 
@@ -46,7 +46,7 @@ class Calibration:
     order: int
     note: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the calibration in plain JSON types."""
         return {
             "c1": self.c1,
@@ -84,7 +84,7 @@ class BandwidthPath:
     mmd2: Array
     complexity: Array
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the path in plain JSON types."""
         return _columns(self)
 
@@ -118,12 +118,12 @@ class TrainingHistory:
     complexity: Array
     spectral_product: Array
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the history in plain JSON types."""
         return _columns(self)
 
 
-def _columns(table: BandwidthPath | TrainingHistory) -> dict[str, Any]:
+def _columns(table: BandwidthPath | TrainingHistory) -> PlainDict:
     return {column.name: np.asarray(getattr(table, column.name)).tolist() for column in fields(table)}
 
 
@@ -172,7 +172,7 @@ class Selection:
     notes: tuple[str, ...] = ()
     collapse: Collapse | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the selection in plain JSON types."""
         return {
             "kernel": self.kernel.to_dict(),
@@ -235,6 +235,6 @@ class Collapse:
         """The finding in a sentence."""
         return f"variance collapse: ratio {self.ratio:.0f} at MMD^2 {self.mmd2:.2g}, tau {self.tau:.2g}; no signal left"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return what collapsed in plain JSON types."""
         return {"mmd2": float(self.mmd2), "tau": self.tau, "ratio": self.ratio, "collapsed": self.flagged}

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError
 
 SYNC_SECONDS = 1.0  # at most this much finished work is lost to a power cut; a killed process loses none
@@ -26,7 +27,7 @@ class Journal:
         self.path = Path(path)
         self.header: dict[str, Any] = json.loads(json.dumps(header))
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self) -> list[PlainDict]:
         """Return the finished lines, without the header; none where there is no file yet."""
         if not self.path.exists():
             return []
@@ -59,7 +60,7 @@ class Journal:
         finally:
             os.close(descriptor)
 
-    def _parse(self, number: int, line: bytes) -> dict[str, Any]:
+    def _parse(self, number: int, line: bytes) -> PlainDict:
         try:
             parsed = json.loads(line)
         except ValueError:

@@ -11,7 +11,7 @@ from cpmmd.api.options import TestOptions
 from cpmmd.api.two_sample import two_sample_test
 from cpmmd.core import validation
 from cpmmd.core.parallel import map_tasks
-from cpmmd.core.plain import plain_dict
+from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
 from cpmmd.errors import CpmmdError
@@ -70,7 +70,7 @@ class ManyResults:
         """Names of the tests that differ after adjustment."""
         return tuple(name for name, p in self.adjusted.items() if p <= self.alpha)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return all answers in plain JSON types."""
         answers = {name: {**r.to_dict(), "adjusted": self.adjusted[name]} for name, r in self.results.items()}
         return plain_dict(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 
 Cell = dict[str, Any]
 
@@ -45,7 +46,7 @@ class Repetition:
 
     cell: Cell
     repetition: int
-    values: dict[str, Any] = field(default_factory=dict)
+    values: PlainDict = field(default_factory=dict)
     error: str | None = None
     seconds: float = field(default=0.0, compare=False)
 
@@ -54,7 +55,7 @@ class Repetition:
         """What tells it from all others."""
         return repetition_key(self.cell, self.repetition)
 
-    def line(self) -> dict[str, Any]:
+    def line(self) -> PlainDict:
         """Return it as a line of the journal."""
         told = {"values": self.values} if self.error is None else {"error": self.error}
         return {"cell": self.cell, "repetition": self.repetition, **told, "seconds": round(self.seconds, 3)}
@@ -132,11 +133,11 @@ class StudyTable:
         return sum(one.seconds for one in self.repetitions)
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[PlainDict]:
         """One row a cell: parameters, repetitions, and each number's mean and standard error (binomial where it is 0 or 1)."""
         return [self._row(cell) for cell in self.cells]
 
-    def _row(self, cell: Cell) -> dict[str, Any]:
+    def _row(self, cell: Cell) -> PlainDict:
         here = [one.values for one in self.repetitions if one.cell == cell]
         row: dict[str, Any] = {**cell, "repetitions": len(here)}
         for name in dict.fromkeys(n for values in here for n, v in values.items() if not isinstance(v, list)):
@@ -147,7 +148,7 @@ class StudyTable:
         return row
 
     @property
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[PlainDict]:
         """One row a finished repetition: parameters, its number, and what its task gave."""
         return [{**one.cell, "repetition": one.repetition, **one.values} for one in self.repetitions]
 

@@ -13,6 +13,7 @@ from torch import nn
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 from cpmmd.data.prepared import PreparedPool
 from cpmmd.errors import InputError
 from cpmmd.kernels.bandwidth import Bandwidth
@@ -123,7 +124,7 @@ class DeepKernel(GaussianBased):
         weights = {f"parameter.{name}": p.numpy() for name, p in self.parameters.items()}
         return {**weights, "centre": self.centre}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Describe the kernel in plain JSON types."""
         options = {name: getattr(self.family, name) for name in DESCRIBED}
         return {

@@ -12,6 +12,7 @@ from torch import nn
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import GaussianBased, Tensors
 from cpmmd.kernels.deep.families import Mixture
@@ -116,7 +117,7 @@ class MixtureKernel(GaussianBased):
         """The arrays that make the kernel, for saving."""
         return self.deep.tensors()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Describe the kernel in plain JSON types."""
         scalars = {name: getattr(self, name) for name in ("feature_bandwidth", "input_bandwidth", "epsilon")}
         return {"family": "Mixture", "options": {}, **scalars, "lipschitz": self.lipschitz, "deep": self.deep.to_dict()}

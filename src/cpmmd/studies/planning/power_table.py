@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from cpmmd.core.plain import plain_dict
+from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.studies.planning.law import Range
 
 FAR = 20  # times the pilot: a bound beyond that is what a pilot without any difference gives
@@ -110,7 +109,7 @@ class PowerTable:
         beyond = ", beyond the pilot" if self.needed.estimate > min(self.pilot) else ""
         return f"About {about} rows of each for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the table in plain JSON types."""
         return plain_dict(
             {
