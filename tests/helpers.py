@@ -30,6 +30,13 @@ HOSTILE_NAMES = {
 }
 
 
+def written(folder: Path, name: str, content: str | bytes) -> str:
+    """Write a file and return its path."""
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
 def shared_data(name: str) -> Path:
     """Path of a real data set, or skip the test with the reason."""
     folder = Path(os.environ.get("CPMMD_DATA", HERE.parent.parent / "shared" / "data"))

@@ -14,14 +14,9 @@ from cpmmd.data.files.limit import file_limit
 from cpmmd.data.files.reading import ReadOptions, read_file
 from cpmmd.data.files.sample import by_groups, select_columns
 from cpmmd.errors import CpmmdError, InputError
+from helpers import written
 
 FRAME = pl.DataFrame({"size": [1.5, 2.5, -3.0], "count": [1, 2, 3], "colour": ["red", "blue", "red"], "on": [True, False, True]})
-
-
-def written(folder, name, content):
-    path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return str(path)
 
 
 def read(folder, name, content, **options):

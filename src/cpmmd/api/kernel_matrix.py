@@ -20,6 +20,7 @@ from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD
 from cpmmd.results import TestResult
 
 METHOD = "kernel matrix"
+LARGEST = 1e150  # its square, and the sums of as many rows as fit memory, are finite
 
 
 def kernel_matrix_test(
@@ -102,6 +103,10 @@ def _check_matrix(K: Any) -> Array:
     largest = max(float(matrix.max()), -float(matrix.min()))  # NaN and infinity come through
     if not np.isfinite(largest):
         raise InputError("A kernel matrix must be finite. Got missing or infinite values; leave those rows out.")
+    if largest > LARGEST:
+        raise InputError(
+            f"The values of a kernel matrix must be below {LARGEST:g}, so that their sums are finite. Got {largest:.3g}."
+        )
     # A random vector sees any asymmetry, and two products with it are several times cheaper than K - K.T.
     probe = np.random.default_rng(0).standard_normal(len(matrix))
     if np.abs(matrix @ probe - probe @ matrix).max() > 1e-8 * largest:

@@ -62,6 +62,7 @@ class Checked:
     error: str | None = None
     kept: bool = True
     judged: bool = False
+    sample: Any = None
 
     @property
     def pending(self) -> bool:
@@ -77,8 +78,8 @@ class Checked:
 
     @property
     def differs(self) -> bool:
-        """Whether this call found a difference."""
-        return self.judged and bool(self.record["reject"])
+        """Whether the batch differs, found now or known from before."""
+        return bool(self.record.get("reject"))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
@@ -107,6 +108,7 @@ def check(
     detector_file: str, files: Sequence[str], reading: Reading, checking: Checking, answering: Answering
 ) -> tuple[bool, bool]:
     """Test batches against a detector; whether any differs, and whether any could not be tested."""
+    from cpmmd.core import validation
     from cpmmd.monitoring.detector import DriftDetector
     from cpmmd.monitoring.history import History
 
@@ -115,13 +117,13 @@ def check(
     if list(files).count(STDIN) > 1:
         raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
     detector = DriftDetector.load(detector_file)
-    alpha = detector.alpha if checking.alpha is None else checking.alpha
+    alpha = validation.open_unit("alpha", detector.alpha if checking.alpha is None else checking.alpha)
     history = None if checking.history is None else History(checking.history)
     try:
         known = {} if history is None else {record["batch"]: record for record in history.records()}
         keep = None if history is None else history.append
         checked = _test_all(detector, files, reading, {} if checking.again else known, keep)
-        checked = _decide(checked, alpha, answering)
+        checked = _decide(_refine(checked, detector, files, reading, alpha), alpha, answering)
         if history is not None:
             _settle(history, checked)
         series = [b.record for b in checked if b.record] if history is None else history.records()
@@ -164,7 +166,9 @@ def _test_all(
                     found = detector.test(sample.data, name=name)
                 record = found.to_dict()
                 kept = keep is None or keep(record)
-                checked.append(Checked(name, record, found.result, notes=(*sample.notes, *found.notes), kept=kept))
+                again = sample if found.reject else None  # its rows are wanted once more
+                notes = (*sample.notes, *found.notes)
+                checked.append(Checked(name, record, found.result, notes=notes, kept=kept, sample=again))
             except CpmmdError as error:
                 checked.append(Checked(name, error=in_command_words(error)))
     return checked
@@ -178,6 +182,26 @@ def _names(files: Sequence[str]) -> list[str]:
     if len(set(files)) < len(files):
         raise InputError("Each batch can be checked once. A file is named more than once; remove it.")
     return list(files)
+
+
+def _refine(checked: list[Checked], detector: Any, files: Sequence[str], reading: Reading, alpha: float) -> list[Checked]:
+    """Test batches of small p again with as many permutations as their number takes; valid for the reason in ``run_many``.
+
+    Without it nothing could be found among many: the smallest p of 999 permutations, times 61 batches, is above .05.
+    """
+    from cpmmd.core import validation
+
+    needed = validation.permutations_among(alpha, max(1, sum(batch.pending for batch in checked)))
+    return [_with_more(batch, detector, file, reading, needed, alpha) for batch, file in zip(checked, files, strict=True)]
+
+
+def _with_more(batch: Checked, detector: Any, file: str, reading: Reading, needed: int, alpha: float) -> Checked:
+    enough = batch.result is not None and (batch.result.exhaustive or batch.result.n_permutations >= needed)
+    if not batch.pending or enough or batch.record["pvalue"] > alpha:
+        return batch
+    (sample,) = (batch.sample,) if batch.sample is not None else reading.read([file])
+    found = detector.test(sample.data, name=batch.name, n_permutations=needed)
+    return replace(batch, record=found.to_dict(), result=found.result)
 
 
 def _decide(checked: list[Checked], alpha: float, answering: Answering) -> list[Checked]:
@@ -207,9 +231,9 @@ def _write_report(series: list[dict[str, Any]], path: str, alpha: float, detecto
 
 
 def _answer(checked: list[Checked], alpha: float, detector_file: str, again: str, answering: Answering) -> None:
-    tested = [batch for batch in checked if batch.judged]
-    differing = [batch for batch in tested if batch.differs]
-    sentence = _sentence(len(tested), len(differing), alpha)
+    answered = [batch for batch in checked if batch.error is None]
+    differing = [batch for batch in answered if batch.differs]
+    sentence = _sentence(len(answered), len(differing), len(checked) - len(answered), alpha)
     if answering.json:
         head = {"command": "check", "repeat": again, "detector": detector_file, "alpha": alpha}
         say_json({**head, "reject": bool(differing), "sentence": sentence, "batches": [batch.to_dict() for batch in checked]})
@@ -225,13 +249,14 @@ def _answer(checked: list[Checked], alpha: float, detector_file: str, again: str
     say_end(None, "Report", answering.report)
 
 
-def _sentence(tested: int, differing: int, alpha: float) -> str:
-    if tested == 0:
-        return "No batch was tested."
-    batches = f"{tested} batch{'es' * (tested > 1)}"
+def _sentence(answered: int, differing: int, failed: int, alpha: float) -> str:
+    more = f" {failed} could not be tested." if failed else ""
+    if answered == 0:
+        return f"No batch was tested.{more}"
+    batches = f"{answered} batch{'es' * (answered > 1)}"
     if differing == 0:
-        return f"No difference found in {batches} (adjusted p > {alpha:g})."
-    return f"{differing} of {batches} differ{'s' * (differing == 1)} from the reference (adjusted p <= {alpha:g})."
+        return f"No difference found in {batches} (adjusted p > {alpha:g}).{more}"
+    return f"{differing} of {batches} differ{'s' * (differing == 1)} from the reference (adjusted p <= {alpha:g}).{more}"
 
 
 def _line(batch: Checked) -> tuple[str, ...]:

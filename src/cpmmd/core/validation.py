@@ -68,6 +68,13 @@ def permutations_needed(alpha: float) -> int:
     return math.ceil(1 / alpha - 1e-9) - 1
 
 
+def permutations_among(alpha: float, tests: int) -> int:
+    """Return the permutations with which one small p-value among so many tests is found after adjustment, even if one relabeling
+    ties with it: twice what p <= alpha / tests takes.
+    """
+    return 2 * (permutations_needed(alpha / tests) + 1) - 1
+
+
 def permutation_count(n_permutations: object, alpha: float) -> int:
     """Return the number of permutations, refused when it could never reject at ``alpha``."""
     count = whole("n_permutations", n_permutations, at_least=1)

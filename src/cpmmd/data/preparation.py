@@ -13,6 +13,7 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.numbers import Numbers
 from cpmmd.data.pool import Pool
 from cpmmd.data.table import Objects
 from cpmmd.errors import InputError
@@ -20,6 +21,7 @@ from cpmmd.errors import InputError
 MAX_LEVELS = 50  # of a category; the rarer ones share one level
 ONE_HOT = np.sqrt(0.5)  # two different categories are then at distance 1
 WHOLE_VALUES = 2**24  # numbers that are looked at as one matrix: 128 MB
+ORDINARY = (1e-100, 1e100)  # sizes whose fourth powers are still numbers
 MISSING = "(missing)"
 OTHER = "(other)"
 
@@ -53,9 +55,10 @@ class Preparation:
     def fit(cls, samples: Pool, rows: Rows | None = None, *, scale: str | None = None) -> Preparation:
         """Fit on some rows of the pool (all of them when None)."""
         validation.scale(scale)
-        moments = _Moments.of(samples, rows)
+        unit = _unit(samples.numbers, rows)
+        moments = _Moments.of(samples, rows, unit)
         is_date = np.array([name in samples.dates for name in samples.number_names], dtype=bool)
-        origin, spread = np.where(is_date, moments.fill, 0.0), np.ones(len(moments.fill))
+        origin, spread = np.where(is_date, moments.fill, 0.0), np.full(len(moments.fill), unit)
         if scale == "standard":
             origin, spread = moments.mean, moments.spread
         keep_other = samples.open_ended
@@ -64,7 +67,7 @@ class Preparation:
             number_names=samples.number_names,
             fill=moments.fill,
             origin=origin,
-            scale=np.where(spread > 0, spread, 1.0),
+            scale=np.where(spread > 0, spread, unit),
             indicators=moments.absent,
             levels=levels,
         )
@@ -111,25 +114,39 @@ class _Moments:
     absent: tuple[int, ...]
 
     @classmethod
-    def of(cls, samples: Pool, rows: Rows | None) -> _Moments:
-        """Take them over some rows of the pool, whole where that is small, else in passes over blocks."""
+    def of(cls, samples: Pool, rows: Rows | None, unit: float) -> _Moments:
+        """Take them over some rows of the pool, in ``unit`` so that squares are finite; many rows in passes over blocks."""
         numbers = samples.numbers
         count, width = (len(numbers) if rows is None else len(rows)), numbers.shape[1]
         if count * width > WHOLE_VALUES:
-            mean = sum((block.sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
+            mean = sum(((block / unit).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
             if not np.isnan(mean).any():  # nothing is missing, so the fill only says where dates begin
-                squares = sum((np.square(block - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
-                return cls(mean, mean, np.sqrt(squares / count), ())
-        return cls._whole(np.asarray(numbers) if rows is None else numbers[rows])
+                squares = sum((np.square(block / unit - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
+                return cls(mean * unit, mean * unit, np.sqrt(squares / count) * unit, ())
+        return cls._whole(np.asarray(numbers) if rows is None else numbers[rows], unit)
 
     @classmethod
-    def _whole(cls, numbers: Array) -> _Moments:
+    def _whole(cls, numbers: Array, unit: float) -> _Moments:
         absent = np.isnan(numbers)
         fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(numbers.T, absent.T, strict=True)])
         filled = np.where(absent, fill, numbers)
         with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are refused when they are transformed
-            mean, spread = filled.mean(axis=0), filled.std(axis=0)
+            mean, spread = (filled / unit).mean(axis=0) * unit, (filled / unit).std(axis=0) * unit
         return cls(fill, mean, spread, tuple(np.flatnonzero(absent.any(axis=0)).tolist()))
+
+
+def _unit(numbers: Numbers, rows: Rows | None) -> float:
+    """Return 1, or a power of two near the typical size of values so large or small that their squares leave double precision.
+
+    Distances, bandwidths and standard deviations are then computed in that unit, exactly as for values of ordinary size. One
+    wild value among ordinary ones is no reason for another unit: it would hide the rest.
+    """
+    largest = max((float(np.nanmax(np.abs(block), initial=0.0)) for block in numbers.blocks(rows)), default=0.0)
+    if ORDINARY[0] < largest < ORDINARY[1] or largest == 0.0:
+        return 1.0
+    sizes = np.concatenate([np.abs(block[np.isfinite(block) & (block != 0)]) for block in numbers.blocks(rows)])
+    typical = float(np.median(sizes))
+    return 1.0 if ORDINARY[0] < typical < ORDINARY[1] else float(2.0 ** np.floor(np.log2(typical)))
 
 
 def _levels(values: Objects, keep_other: bool) -> tuple[str, ...]:

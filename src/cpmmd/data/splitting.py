@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core.arrays import Rows
+from cpmmd.data.pool import Pool
+from cpmmd.data.shared_rows import shared_records
 from cpmmd.errors import InputError, Setting
 
 
@@ -18,6 +20,36 @@ class Split:
     m_train: int
     test: Rows
     m_test: int
+
+
+def split_pool(pool: Pool, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> tuple[Split, str]:
+    """Split a pool into halves, records that stand in both samples whole; and say how many those are, if any."""
+    split, records = stratified_split(pool.m, pool.n, train_fraction, rng, at_most=at_most), shared_records(pool)
+    count = len(np.unique(records[records >= 0]))
+    if not count:
+        return split, ""
+    note = f"{count} row{'s' * (count > 1)} stand in both samples; each is kept on one side of the split"
+    return _keep_records_whole(split, records, pool.m), note
+
+
+def _keep_records_whole(split: Split, records: Rows, m: int) -> Split:
+    """Move every copy of a shared record to the side that its first copy in X was drawn to."""
+    training = np.zeros(len(records), dtype=bool)
+    training[split.train] = True
+    in_x = np.flatnonzero(records[:m] >= 0)
+    side = dict(zip(records[in_x][::-1].tolist(), training[in_x][::-1].tolist(), strict=True))  # the first copy has the last word
+    training = np.array([side.get(record, drawn) for record, drawn in zip(records.tolist(), training.tolist(), strict=True)])
+    order = np.concatenate([split.train, split.test])
+    x, y = order[order < m], order[order >= m]
+    sizes = [int(np.count_nonzero(training[part])) for part in (x, y)]
+    if min(*sizes, m - sizes[0], len(y) - sizes[1]) < 2:
+        raise InputError(
+            "A split test needs at least 2 training and 2 test rows of each sample. Rows that stand in both samples stay on one "
+            "side of the split, and leave too few on the other; use a method that does not split, such as {other}.",
+            other=Setting("method", "median"),
+        )
+    train, test = (np.concatenate([x[mask[x]], y[mask[y]]]) for mask in (training, ~training))
+    return Split(train, sizes[0], test, m - sizes[0])
 
 
 def stratified_split(m: int, n: int, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> Split:

@@ -150,7 +150,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
                 frozen = adopt(kernel, table, missing=self.missing, train_fraction=self.train_fraction, rng=rng)
             return self._assume(State(self.get_params(deep=False), seed, table, frozen, notes))
 
-    def test(self, batch: Any, name: str | None = None) -> BatchResult:
+    def test(self, batch: Any, name: str | None = None, *, n_permutations: int | None = None) -> BatchResult:
         """Test one batch against the reference.
 
         Parameters
@@ -159,6 +159,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             The rows to test, with the columns of the reference.
         name : str, optional
             What the batch is called; None calls it by its content.
+        n_permutations : int, optional
+            Relabelings for this batch; None is the detector's. More of them begin with the same ones.
 
         Returns
         -------
@@ -172,9 +174,11 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         if self._state.frozen is not None and self._state.frozen.example == digest:
             notes += ("this batch is the example that trained the kernel: its p-value is too small",)
         pool = pool_tables(self.reference_, table, (*notes, *dropped))
-        seed = short_seed(self.seed_, digest)
+        seed, options = short_seed(self.seed_, digest), self._options
+        if n_permutations is not None:
+            options = replace(options, n_permutations=validation.permutation_count(n_permutations, options.alpha))
         with threads(validation.jobs(self.n_jobs)), reporting_to(self.progress):
-            outcome = self._test.run(pool, self._options, np.random.default_rng(seed))
+            outcome = self._test.run(pool, options, np.random.default_rng(seed))
         name = f"batch {digest[:12]}" if name is None else str(name)
         return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed))
 

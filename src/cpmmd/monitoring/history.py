@@ -36,7 +36,10 @@ INSERT = (
     "ON CONFLICT (batch) DO NOTHING"
 )
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM batches ORDER BY id"
-SETTLE = "UPDATE batches SET adjusted = :adjusted, reject = :reject, effect = :effect WHERE batch = :batch AND adjusted IS NULL"
+SETTLE = (
+    "UPDATE batches SET pvalue = :pvalue, statistic = :statistic, adjusted = :adjusted, reject = :reject, effect = :effect "
+    "WHERE batch = :batch AND adjusted IS NULL"
+)
 
 
 class History:

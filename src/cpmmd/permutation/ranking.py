@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.errors import InputError, Setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,19 @@ class Ranking:
     pvalue: float
     exhaustive: bool
 
+    @property
+    def smallest_pvalue(self) -> float:
+        """The smallest p-value that these relabelings could have given, had the labels been the most extreme ones.
+
+        With few relabelings that is more than 1 over their number: where m = n, exchanging the samples gives the same statistic.
+        """
+        if not self.exhaustive:
+            return 1 / (len(self.null_distribution) + 1)
+        values = np.append(self.null_distribution, self.statistic)
+        largest = float(values.max())
+        close = 1e-9 * max(abs(largest), float(np.abs(values).max()))
+        return float(np.count_nonzero(values >= largest - close) / len(values))
+
     @classmethod
     def of(cls, values: Array, *, tolerance: float, exhaustive: bool, statistic: float | None = None) -> Ranking:
         """Rank the first of exchangeable values among all of them.
@@ -45,6 +59,12 @@ class Ranking:
         statistic : float, optional
             The observed statistic in higher precision, to be reported instead of the first value.
         """
+        if not np.isfinite(values).all() or not np.isfinite(tolerance):  # NaN compares as most extreme: p would be 0
+            raise InputError(
+                "The test's statistic must be a finite number under every relabeling. It is not: the values are too large or too "
+                "small for double precision. Rescale the columns, for instance with {setting}.",
+                setting=Setting("scale", "standard"),
+            )
         at_least = int(np.count_nonzero(values >= values[0] - tolerance))
         reported = float(values[0]) if statistic is None else statistic
         return cls(reported, values[1:], at_least / len(values), exhaustive)

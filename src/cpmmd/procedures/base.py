@@ -236,7 +236,7 @@ class Procedure(ABC):
             sizes=(pool.m, pool.n),
             tested_sizes=tested_sizes,
             n_columns=len(pool.columns),
-            notes=(*pool.notes, *notes),
+            notes=(*pool.notes, *notes, *note_powerless(ranking.smallest_pvalue, options.alpha, tested_sizes)),
             decision_rule=self.decision_rule,
             evidence=Evidence(pool) if evidence is None else evidence,
             **{"citations": self.all_citations(), **more},
@@ -280,3 +280,12 @@ class Procedure(ABC):
         """
         of_parts = (key for part in self.parts for key in getattr(part, "citations", ()))
         return tuple(dict.fromkeys((*self.citations, *of_parts)))
+
+
+def note_powerless(smallest: float, alpha: float, sizes: tuple[int, int]) -> tuple[str, ...]:
+    """Say that a test could not have rejected, whatever the data; nothing where it could."""
+    if smallest <= alpha + 1e-12:
+        return ()
+    m, n = sizes
+    least = f"with {m} v {n} tested rows no p-value below {smallest:.3g} is possible, above the level {alpha:g}"
+    return (f"this test cannot reject: {least}",)

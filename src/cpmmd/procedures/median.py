@@ -11,7 +11,7 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
-from cpmmd.data.splitting import stratified_split
+from cpmmd.data.splitting import split_pool
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import base_kernel
 from cpmmd.kernels.scaled import ScaledKernel
@@ -69,9 +69,9 @@ class MedianTest(Procedure):
         """Take the median, test."""
         split_stream, permutation_stream = rng.spawn(2)
         everything: Rows = np.arange(pool.m + pool.n)
-        fitted, tested, m, evidence = everything, everything, pool.m, Evidence(pool)
+        fitted, tested, m, evidence, shared = everything, everything, pool.m, Evidence(pool), ""
         if self.split:
-            halves = stratified_split(pool.m, pool.n, self.train_fraction, split_stream)
+            halves, shared = split_pool(pool, self.train_fraction, split_stream)
             fitted, tested, m = halves.train, halves.test, halves.m_test
             evidence = Evidence(pool, np.sort(halves.test), np.sort(halves.train))
         preparation = Preparation.fit(pool, fitted, scale=self.scale)
@@ -86,7 +86,8 @@ class MedianTest(Procedure):
             rng=permutation_stream,
             memory_limit=options.memory_limit,
         )
-        return self.conclude_kernel(pool, options, test, kernel=kernel, preparation=preparation, evidence=evidence)
+        notes = tuple(filter(None, [shared]))
+        return self.conclude_kernel(pool, options, test, kernel=kernel, preparation=preparation, evidence=evidence, notes=notes)
 
 
 def median_kernel(rows: Array, base: str) -> ScaledKernel:

@@ -19,7 +19,7 @@ from cpmmd.permutation import many_kernels as many
 from cpmmd.permutation.labels import draw_labels
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
-from cpmmd.procedures.base import Method, Procedure, RunOptions
+from cpmmd.procedures.base import Method, Procedure, RunOptions, note_powerless
 from cpmmd.procedures.findings import Collection, SingleTest
 from cpmmd.procedures.outcome import TestOutcome
 
@@ -55,7 +55,8 @@ class MMDAgg(Procedure):
     ours, the rank of min_l p_l / w_l among the simulated ones. Single tests are in ``result.collection``.
 
     The authors' grid is made from distances between the first 500 rows of X and of Y, so it looks at the labels: the level is
-    exact given the grid only. No excess was seen over thousands of nulls; with ``bandwidths`` of your own it is exact.
+    exact given the grid only. No excess was seen over thousands of nulls; with ``bandwidths`` of your own it is exact. The grid's
+    floors (distances of 0.1 and 0.3) are relative to the largest distance where that is below 1.
 
     Examples
     --------
@@ -128,6 +129,7 @@ class MMDAgg(Procedure):
             kernel=singles[int(np.argmin(ranks[:, 0] / weight))],
             preparation=preparation,
             decision=bool(rejected.any()),
+            notes=note_powerless(2.0 ** (1 - pool.m), options.alpha, (pool.m, pool.n)) if pool.m == pool.n else (),
             collection=Collection(tests, resampling(pool.m, pool.n), level_correction=u),
         )
 
@@ -147,10 +149,15 @@ def resampling(m: int, n: int) -> str:
 
 
 def bandwidth_grid(cross: Array, count: int) -> Array:
-    """Return the authors' grid from cross distances: from half the smallest to twice the largest, geometrically."""
+    """Return the authors' grid from cross distances: from half the smallest to twice the largest, geometrically.
+
+    The authors' floors are the distances 0.1 and 0.3, whatever the unit. Here they are relative where all distances are below 1:
+    on data of 1e-27 the authors' grid sees all rows as one.
+    """
     ordered = np.sort(cross, axis=None)
-    low = ordered[0] if ordered[0] >= 0.1 else max(ordered[math.floor(0.05 * len(ordered))], 0.1)
-    high = max(ordered[-1], 0.3)
+    unit = min(1.0, float(ordered[-1])) or 1.0
+    low = ordered[0] if ordered[0] >= 0.1 * unit else max(ordered[math.floor(0.05 * len(ordered))], 0.1 * unit)
+    high = max(ordered[-1], 0.3 * unit)
     if count == 1:
         return np.array([math.sqrt(low * high)])
     return np.asarray(low / 2 * (4 * high / low) ** (np.arange(count) / (count - 1)))

@@ -13,7 +13,7 @@ from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.data.prepared import PreparedPool
-from cpmmd.data.splitting import stratified_split
+from cpmmd.data.splitting import split_pool
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import TrainedFamily
 from cpmmd.kernels.deep.families import Deep, Mixture
@@ -129,14 +129,24 @@ class SplitTest(Procedure):
             typical,
             pvalue=combined,
             splits=Splits(tuple(pvalues.tolist()), self.combine),
-            notes=(*typical.notes, note),
+            notes=(*typical.notes, note, *self._note_powerless(outcomes, options.alpha)),
             citations=(*typical.citations, "vovk2020combining", "meinshausen2009pvalues"),
+        )
+
+    def _note_powerless(self, outcomes: list[TestOutcome], alpha: float) -> tuple[str, ...]:
+        """Say that even the smallest p-values could not be combined to one that rejects."""
+        best = COMBINE[self.combine](np.array([1 / (len(outcome.null_distribution) + 1) for outcome in outcomes]))
+        if best <= alpha + 1e-12:
+            return ()
+        return (
+            f"this test cannot reject: the smallest p-values of {self.n_splits} splits combine to {best:.3g}, above the level "
+            f"{alpha:g}; use more permutations",
         )
 
     def _run_split(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Split, calibrate, select, test."""
         split_stream, *training_streams, permutation_stream = rng.spawn(4)
-        split = stratified_split(pool.m, pool.n, self.train_fraction, split_stream, at_most=self.max_train_rows)
+        split, shared = split_pool(pool, self.train_fraction, split_stream, at_most=self.max_train_rows)
         trained = self._train(pool, split.train, split.m_train, options, training_streams)
         test = kernel_test(
             trained.selection.kernel,
@@ -156,7 +166,7 @@ class SplitTest(Procedure):
             calibration=trained.calibration,
             certificate=self._certificate(trained, test, options),
             preparation=trained.preparation,
-            notes=trained.notes,
+            notes=(*trained.notes, *filter(None, [shared])),
             evidence=Evidence(pool, np.sort(split.test), np.sort(split.train)),
         )
 

@@ -14,12 +14,13 @@ from cpmmd.core.parallel import map_tasks
 from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
-from cpmmd.errors import CpmmdError
+from cpmmd.errors import CpmmdError, InputError, name_some
 from cpmmd.procedures.base import Procedure
 from cpmmd.results import TestResult
 from cpmmd.studies.multiplicity import benjamini_hochberg
 
 Pair = tuple[Any, Any]
+Item = tuple[str, "Pair | Callable[[], Pair]", int, dict[str, Any]]  # name, samples, seed, settings
 SETTINGS = ("method", "alpha", "n_permutations", "memory_limit", "scale", "missing")
 
 
@@ -102,6 +103,9 @@ def run_many(
 ) -> ManyResults:
     """Run many two-sample tests and adjust their p-values.
 
+    Where the number of tests asks for more permutations than one test has (61 tests need p <= .05/61), those with p <= alpha run
+    on with as many as it takes, so that one clear difference among many is found.
+
     Parameters
     ----------
     tests : mapping
@@ -138,16 +142,44 @@ def run_many(
         raise validation.wrong("tests", "must map names to pairs of samples, at least one", type(tests).__name__)
     seed = resolve_seed(rng)
     settings = {name: getattr(options, name) for name in SETTINGS}
-    items = [(str(name), pair, short_seed(seed, str(name)), settings) for name, pair in tests.items()]
+    names = [str(name) for name in tests]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise InputError(f"Names of tests must differ as text. Got {name_some(twice)} more than once; rename them.")
+    items = [(name, pair, short_seed(seed, name), settings) for name, pair in zip(names, tests.values(), strict=True)]
+    answers = _run(items, workers, progress, "tests")
+    answers |= _run(_unresolved(items, answers, alpha), workers, progress, "small p-values")
+    return _collect([name for name, *_ in items], answers, alpha, seed)
+
+
+def _run(items: list[Item], workers: int | None, progress: Progress | None, stage: str) -> dict[str, TestResult | Exception]:
     answers: dict[str, TestResult | Exception] = {}
     for name, answer in map_tasks(_one, items, n_jobs=workers):
         answers[name] = answer
         if progress is not None:
-            progress("tests", len(answers), len(items))
-    return _collect([name for name, *_ in items], answers, alpha, seed)
+            progress(stage, len(answers), len(items))
+    return answers
 
 
-def _one(item: tuple[str, Pair | Callable[[], Pair], int, dict[str, Any]]) -> tuple[str, TestResult | Exception]:
+def _unresolved(items: list[Item], answers: Mapping[str, TestResult | Exception], alpha: float) -> list[Item]:
+    """Return the tests that may be rejected but have too few permutations to show it among so many, with more of them.
+
+    A p-value above alpha is never rejected, so it may stay as it is. One at or below it is replaced by that of the longer run,
+    which begins with the same relabelings. What comes out is a valid p-value: below the first run's largest p <= alpha only the
+    longer run speaks, and from there on at most the first run's chance of reaching it is passed on.
+    """
+    needed = validation.permutations_among(alpha, len(items))
+    return [
+        (name, pair, seed, {**settings, "n_permutations": needed})
+        for name, pair, seed, settings in items
+        if isinstance(answer := answers[name], TestResult)
+        and answer.pvalue <= alpha
+        and not answer.exhaustive
+        and answer.n_permutations < needed
+    ]
+
+
+def _one(item: Item) -> tuple[str, TestResult | Exception]:
     name, pair, seed, settings = item
     try:
         x, y = pair() if callable(pair) else pair

@@ -1,0 +1,120 @@
+"""Many tests at once find one difference among them; and what cannot reject says so."""
+
+import numpy as np
+import pytest
+
+from commands import run
+from cpmmd import MMDAgg, SplitTest, run_many, two_sample_test
+from cpmmd.errors import InputError
+from helpers import assert_level, written
+
+RNG = np.random.default_rng(3)
+
+
+def quiet(rng, rows=30):
+    return rng.normal(size=(rows, 2))
+
+
+@pytest.mark.parametrize("count", [61, 200])
+def test_one_shifted_pair_among_many_is_found(count):
+    rng = np.random.default_rng(count)
+    tests = {f"t{i}": (quiet(rng), quiet(rng) + (3.0 if i == 7 else 0.0)) for i in range(count)}
+    found = run_many(tests, method="median", rng=0)
+    assert "t7" in found.rejected  # beside it a false one in ten calls, as a false discovery rate of .05 has it
+    assert len(found.rejected) <= 2
+    spent = sum(result.n_permutations for result in found.results.values())
+    assert spent <= 2.5 * 999 * count  # only the small p-values run on
+    assert found.results["t7"].n_permutations >= count / 0.05 - 1
+
+
+def test_p_values_that_ran_on_are_valid():
+    # 600 nulls in one call: those with p <= .05 run on; the mixture of both must still be at most uniform at every level.
+    rng = np.random.default_rng(5)
+    tests = {str(i): (quiet(rng, 12), quiet(rng, 14)) for i in range(600)}
+    found = run_many(tests, method="median", rng=1, n_permutations=99)
+    pvalues = np.array([result.pvalue for result in found.results.values()])
+    assert any(result.n_permutations > 99 for result in found.results.values())
+    assert_level(pvalues, (0.01, 0.05, 0.1, 0.25, 0.5))
+    assert len(found.rejected) <= 1
+
+
+def test_names_that_are_the_same_text_are_refused():
+    with pytest.raises(InputError, match="'1' more than once"):
+        run_many({1: (quiet(RNG), quiet(RNG)), "1": (quiet(RNG), quiet(RNG))}, rng=0)
+    with pytest.raises(TypeError, match="n_permutation"):
+        run_many({"a": (quiet(RNG), quiet(RNG))}, n_permutation=99)
+
+
+def csv(rows):
+    return "a,b\n" + "\n".join(",".join(map(repr, map(float, row))) for row in rows) + "\n"
+
+
+@pytest.fixture
+def detector(tmp_path):
+    written(tmp_path, "ref.csv", csv(np.random.default_rng(0).normal(size=(120, 2))))
+    assert run("fit", tmp_path / "ref.csv", "-o", tmp_path / "d.cpmmd", "--method", "median", "--seed", 0).exit_code == 0
+    return tmp_path / "d.cpmmd"
+
+
+def test_one_drifted_batch_among_61_is_found_and_stays_found(detector, tmp_path):
+    rng = np.random.default_rng(9)
+    batches = [written(tmp_path, f"b{i}.csv", csv(quiet(rng, 40) + (3.0 if i == 30 else 0.0))) for i in range(61)]
+    history = tmp_path / "h.sqlite"
+    first = run("check", detector, *batches, "--history", history)
+    assert first.exit_code == 1
+    assert "1 of 61 batches differs" in first.stdout
+    again = run("check", detector, *batches, "--history", history)  # asking again is the same answer
+    assert again.exit_code == 1
+    assert "1 of 61 batches differs" in again.stdout
+    assert run("check", detector, *batches[:5], "--history", history).exit_code == 0
+
+
+def test_groups_of_a_file_are_found_among_sixty(tmp_path):
+    rng = np.random.default_rng(11)
+    lines = [f"g{i:02d},{v!r}" for i in range(60) for v in map(float, rng.normal(3.0 if i == 12 else 0.0, 1, size=20))]
+    file = written(tmp_path, "groups.csv", "group,value\n" + "\n".join(lines) + "\n")
+    found = run("test", file, "--split-by", "group", "--method", "median", "--seed", 0)
+    assert found.exit_code == 1
+    assert "1 of 60 groups" in found.stdout
+
+
+@pytest.mark.parametrize("alpha", ["nan", "-1", "5"])
+def test_a_level_that_is_none_is_refused(detector, tmp_path, alpha):
+    batch = written(tmp_path, "b.csv", csv(quiet(RNG, 40)))
+    result = run("check", detector, batch, "--alpha", alpha)
+    assert result.exit_code == 2
+    assert "--alpha" in result.stderr
+
+
+def test_an_unreadable_batch_hides_no_difference(detector, tmp_path):
+    drifted, broken = written(tmp_path, "new.csv", csv(quiet(RNG, 40) + 3.0)), written(tmp_path, "bad.csv", "a,b\n1,x\n")
+    result = run("check", detector, drifted, broken)
+    assert result.exit_code == 2
+    assert "1 of 1 batch differs" in result.stdout
+    assert "1 could not be tested" in result.stdout
+
+
+POWERLESS = {
+    "3 v 3 rows": lambda: two_sample_test(RNG.normal(size=(3, 2)), RNG.normal(9, 1, size=(3, 2)), rng=0),
+    "cp-linear at 7 v 7": lambda: two_sample_test(
+        RNG.normal(size=(7, 2)), RNG.normal(9, 1, size=(7, 2)), method="cp-linear", rng=0, alpha=0.01
+    ),
+    "MMDAgg at 5 v 5": lambda: two_sample_test(RNG.normal(size=(5, 2)), RNG.normal(9, 1, size=(5, 2)), method=MMDAgg(), rng=0),
+    "three splits": lambda: two_sample_test(
+        quiet(RNG, 60), quiet(RNG, 60) + 9, method=SplitTest(n_splits=3), n_permutations=19, rng=0
+    ),
+}
+
+
+@pytest.mark.parametrize("case", POWERLESS)
+def test_what_cannot_reject_says_so(case):
+    result = POWERLESS[case]()
+    assert not result.reject
+    assert any("cannot reject" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("rows", [5, 20])
+def test_what_can_reject_says_nothing(rows):
+    result = two_sample_test(RNG.normal(size=(rows, 2)), RNG.normal(9, 1, size=(rows, 2)), rng=0)
+    assert not any("cannot reject" in note for note in result.notes)
+    assert result.reject
