@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.core.installation import missing_extra
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, MissingExtraError
 
 HIGGS_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/00280/HIGGS.csv.gz"
 HIGGS_HASH = "sha256:ea302c18164d4e3d916a1e2e83a9a8d07069fa6ebc7771e4c0540d54e593b698"
@@ -148,7 +147,9 @@ def _pooch() -> Any:
     try:
         import pooch
     except ImportError as error:
-        raise missing_extra("Downloading data", "pooch", "experiments") from error
+        raise MissingExtraError(
+            "Fetching data needs the package 'pooch', which is not installed. Install the extra 'experiments'."
+        ) from error
     return pooch
 
 

@@ -34,12 +34,13 @@ def test_level_holds(method, null):
 
 
 def lattice_null(rng):
-    return rng.normal(size=(13, 2)), rng.normal(size=(11, 2))
+    # One column and twenty rows: fewer rows in more columns let a search choose kernels so narrow that relabelings tie.
+    return rng.normal(size=(24, 1)), rng.normal(size=(20, 1))
 
 
 def check_uniform(method, repetitions):
     """With 19 relabelings an exact p is k/20 with probability 1/20: at every k/20 neither more nor fewer rejections than four
-    binomial standard errors allow (of 600 repetitions at .2: 39; a test off by 7 points fails, in the long run by 3).
+    binomial standard errors allow (of 400 repetitions at .2: 32; a test off by 8 points fails, in the long run by 3).
     """
     pvalues = null_pvalues(light(method), lattice_null, repetitions, seed=31, n_permutations=19)
     for k in range(1, 20):
@@ -52,7 +53,7 @@ EXACT = [name for name, method in registry.named_methods().items() if method.mak
 
 @pytest.mark.parametrize("method", [method for method in EXACT if light(method) is method])
 def test_p_is_uniform_from_both_sides(method):
-    check_uniform(method, 600)
+    check_uniform(method, 400)
 
 
 @pytest.mark.statistical
