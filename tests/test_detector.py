@@ -273,7 +273,9 @@ def test_a_batch_result_is_one_line_and_one_record():
     answer = detector.test(OTHER, name="mon\nday")
     assert str(answer) == "mon day: differs (p = 0.01 <= 0.05), 50 rows"
     assert answer.to_dict() == {
+        "key": detector.key(OTHER),
         "batch": "mon\nday",
+        "path": None,
         "time": answer.time.isoformat(timespec="seconds"),
         "rows": 50,
         "pvalue": 0.01,

@@ -16,7 +16,9 @@ from cpmmd.monitoring.history import History
 
 def record(batch="a", **changes):
     return {
+        "key": batch,
         "batch": batch,
+        "path": None,
         "time": "2025-01-06T07:00:00+00:00",
         "rows": 120,
         "pvalue": 0.25,

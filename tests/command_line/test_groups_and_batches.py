@@ -80,7 +80,7 @@ def test_a_history_keeps_batches_and_skips_known_ones(batches, tmp_path):
     assert [b["status"] for b in document(third)["batches"]] == ["tested"] * 3
     assert "keeps its earlier record" in third.stderr
     known = run("check", detector, *paths, "--history", history)
-    assert known.exit_code == 0  # nothing was found now
+    assert known.exit_code == 1  # asking again is the same answer
     assert "in history" in known.stdout
     from cpmmd.monitoring.history import History
 

@@ -164,7 +164,8 @@ def check(
     cpmmd check detector.cpmmd today.parquet --history history.sqlite --report series.html
     cpmmd check detector.cpmmd batches/*.csv --json
 
-    A batch is known by its file name. Exit code: 0 no difference found, 1 a batch differs, tested now or known, 2 error.
+    The history knows a batch by its rows and the detector. Exit code: 0 no difference found, 1 a batch differs, tested now or
+    known, 2 error.
     """
     from cpmmd.cli.comparison import Answering
     from cpmmd.cli.detection import Checking, check

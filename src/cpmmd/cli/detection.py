@@ -83,7 +83,9 @@ class Checked:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        blank = dict.fromkeys(("time", "rows", "pvalue", "adjusted", "statistic", "effect", "reject", "method", "seed"))
+        blank = dict.fromkeys(
+            ("key", "path", "time", "rows", "pvalue", "adjusted", "statistic", "effect", "reject", "method", "seed")
+        )
         return {
             "batch": self.name,
             **blank,
@@ -120,7 +122,7 @@ def check(
     alpha = validation.open_unit("alpha", detector.alpha if checking.alpha is None else checking.alpha)
     history = None if checking.history is None else History(checking.history)
     try:
-        known = {} if history is None else {record["batch"]: record for record in history.records()}
+        known = {} if history is None else {record["key"]: record for record in history.records()}
         keep = None if history is None else history.append
         checked = _test_all(detector, files, reading, {} if checking.again else known, keep)
         checked = _decide(_refine(checked, detector, files, reading, alpha), alpha, answering)
@@ -157,13 +159,14 @@ def _test_all(
         for done, (file, name) in enumerate(zip(files, _names(files), strict=True)):
             if line is not None:
                 line("batch", done + 1, len(files))
-            if name in known:
-                checked.append(Checked(name, known[name]))
-                continue
             try:
                 (sample,) = reading.read([file])
                 with calling_samples(batch=sample.label):
-                    found = detector.test(sample.data, name=name)
+                    key = detector.key(sample.data)
+                    if key in known:  # by content: the name may have come before with other rows
+                        checked.append(Checked(name, known[key]))
+                        continue
+                    found = replace(detector.test(sample.data, name=name), path=_place(file))
                 record = found.to_dict()
                 kept = keep is None or keep(record)
                 again = sample if found.reject else None  # its rows are wanted once more
@@ -172,6 +175,10 @@ def _test_all(
             except CpmmdError as error:
                 checked.append(Checked(name, error=in_command_words(error)))
     return checked
+
+
+def _place(file: str) -> str | None:
+    return None if file == STDIN else str(Path(file).resolve())
 
 
 def _names(files: Sequence[str]) -> list[str]:
@@ -201,7 +208,8 @@ def _with_more(batch: Checked, detector: Any, file: str, reading: Reading, neede
         return batch
     (sample,) = (batch.sample,) if batch.sample is not None else reading.read([file])
     found = detector.test(sample.data, name=batch.name, n_permutations=needed)
-    return replace(batch, record=found.to_dict(), result=found.result)
+    again = {**found.to_dict(), **{name: batch.record[name] for name in ("key", "path", "time")}}
+    return replace(batch, record=again, result=found.result)
 
 
 def _decide(checked: list[Checked], alpha: float, answering: Answering) -> list[Checked]:
@@ -259,6 +267,11 @@ def _sentence(answered: int, differing: int, failed: int, alpha: float) -> str:
     return f"{differing} of {batches} differ{'s' * (differing == 1)} from the reference (adjusted p <= {alpha:g}).{more}"
 
 
+def _since(record: dict[str, Any]) -> str:
+    """Say from when an answer is, and of which file where that had another name."""
+    return f", in history since {str(record['time'])[:16].replace('T', ' ')}"
+
+
 def _line(batch: Checked) -> tuple[str, ...]:
     if batch.error is not None:
         return (batch.name, "error", "", "", "", "")
@@ -267,7 +280,7 @@ def _line(batch: Checked) -> tuple[str, ...]:
     adjusted = "" if record["adjusted"] is None else probability(record["adjusted"])
     return (
         batch.name,
-        f"{verdict}{', in history' if batch.status == 'known' else ''}",
+        f"{verdict}{_since(record) if batch.status == 'known' else ''}",
         probability(record["pvalue"]),
         adjusted,
         str(record["rows"]),

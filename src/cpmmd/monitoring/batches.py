@@ -26,6 +26,10 @@ class BatchResult:
         When it was tested.
     result : TestResult
         The test itself, with ``explain`` and all; X is the reference, Y the batch.
+    key : str
+        Of the batch's content and the detector: what a history knows it by.
+    path : str or None
+        The file it came from, where it was one.
     adjusted, effect : float or None
         Filled in by whoever sees the whole series or explains the result: the p-value adjusted for the number of batches, and
         the effect size.
@@ -44,6 +48,8 @@ class BatchResult:
     name: str
     time: datetime
     result: TestResult
+    key: str = ""
+    path: str | None = None
     adjusted: float | None = None
     effect: float | None = None
 
@@ -76,7 +82,9 @@ class BatchResult:
         """Return the record of the batch in plain JSON types: what a history keeps and a series shows."""
         return plain_dict(
             {
+                "key": self.key or self.name,
                 "batch": self.name,
+                "path": self.path,
                 "time": self.time.isoformat(timespec="seconds"),
                 "rows": self.rows,
                 "pvalue": self.pvalue,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -180,7 +181,26 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         with threads(validation.jobs(self.n_jobs)), reporting_to(self.progress):
             outcome = self._test.run(pool, options, np.random.default_rng(seed))
         name = f"batch {digest[:12]}" if name is None else str(name)
-        return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed))
+        return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed), key=self._key(digest))
+
+    def key(self, batch: Any) -> str:
+        """Return what a history knows a batch by: the same for the same rows and this detector, whatever the batch is called.
+
+        Parameters
+        ----------
+        batch : array or data frame
+            The rows, with the columns of the reference.
+
+        Returns
+        -------
+        str
+            A digest in hexadecimal digits.
+        """
+        self._check_fitted()
+        return self._key(content_digest(conform(batch, self.reference_, "batch")[0]))
+
+    def _key(self, digest: str) -> str:
+        return hashlib.sha256(f"{self._identity} {digest}".encode()).hexdigest()[:32]
 
     def save(self, path: str | Path) -> None:
         """Write the fitted detector, reference and all, to a file.
@@ -244,6 +264,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             label = "given kernel" if frozen.example is None else f"{options.method}, frozen kernel"
             procedure, options = FrozenTest.of(frozen, table), replace(options, method=label, summary="")
         self._state, self._test, self._options = state, procedure, options
+        self._identity = f"{content_digest(table)} {state.seed} {options}"
         self.reference_, self.seed_ = table, state.seed
         self.notes_ = (*state.notes, *(() if frozen is None else frozen.choice.notes))
         self.n_features_in_ = len(table.columns)

@@ -14,12 +14,14 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError
 
 APPLICATION = 0x63706D64  # "cpmd": how SQLite files say whose they are
-VERSION = 1
+VERSION = 2
 PATIENCE = 30.0  # seconds to wait for another process that is appending
 
 # Field of a record -> its SQL column.
 COLUMNS = {
-    "batch": "TEXT NOT NULL UNIQUE",
+    "key": "TEXT NOT NULL UNIQUE",  # of the batch's content and the detector: names come again, files are written anew
+    "batch": "TEXT NOT NULL",
+    "path": "TEXT",
     "time": "TEXT NOT NULL",
     "rows": "INTEGER NOT NULL",
     "pvalue": "REAL",  # SQLite keeps NaN, a test that was not made, as NULL
@@ -33,12 +35,12 @@ COLUMNS = {
 CREATE = f"CREATE TABLE batches (id INTEGER PRIMARY KEY, {', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})"
 INSERT = (
     f"INSERT INTO batches ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)}) "
-    "ON CONFLICT (batch) DO NOTHING"
+    "ON CONFLICT (key) DO NOTHING"
 )
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM batches ORDER BY id"
 SETTLE = (
     "UPDATE batches SET pvalue = :pvalue, statistic = :statistic, adjusted = :adjusted, reject = :reject, effect = :effect "
-    "WHERE batch = :batch AND adjusted IS NULL"
+    "WHERE key = :key AND adjusted IS NULL"
 )
 
 
@@ -52,15 +54,15 @@ class History:
 
     Notes
     -----
-    A record has the fields of :meth:`cpmmd.BatchResult.to_dict`; ``batch`` is its key. Each append is one transaction, written
-    through to the disk before it returns: what was reported as appended is there after a kill, once.
+    A record has the fields of :meth:`cpmmd.BatchResult.to_dict`; ``key`` tells it from all others. Each append is one
+    transaction, written through to the disk before it returns: what was reported as appended is there after a kill, once.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> from cpmmd import History
-    >>> record = {"batch": "monday", "time": "2025-01-06T00:00:00+00:00", "rows": 100, "pvalue": 0.4, "adjusted": None,
-    ...           "statistic": 0.01, "effect": None, "reject": False, "method": "cp-full", "seed": 0}
+    >>> record = {"key": "4f2a", "batch": "monday", "path": None, "time": "2025-01-06T00:00:00+00:00", "rows": 100, "pvalue": 0.4,
+    ...           "adjusted": None, "statistic": 0.01, "effect": None, "reject": False, "method": "cp-full", "seed": 0}
     >>> with tempfile.TemporaryDirectory() as folder, History(pathlib.Path(folder) / "history.sqlite") as history:
     ...     history.append(record), history.append(record), len(history.records())
     (True, False, 1)
@@ -92,7 +94,7 @@ class History:
         Returns
         -------
         bool
-            False, and nothing changes, when a batch of that name is already there.
+            False, and nothing changes, when a batch of that key is already there.
         """
         values = _check_record(record)
         with self._explaining(), self._transaction():
@@ -139,6 +141,8 @@ class History:
         run("PRAGMA synchronous = EXTRA")
         if self._pragma("application_id") != APPLICATION:
             self._create()
+        if self._pragma("user_version") == 1:
+            self._bring_up_to_date()
         version = self._pragma("user_version")
         if version != VERSION:
             raise InputError(f"{self.path} is a history of version {version}; this cpmmd reads version {VERSION}. Update cpmmd.")
@@ -154,6 +158,20 @@ class History:
                 raise InputError(f"{self.path} is an SQLite file of something else, not a cpmmd history. Name another file.")
             self._connection.execute(CREATE)
             self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            self._connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _bring_up_to_date(self) -> None:
+        """Give the records of a version 1 file, which knew batches by their names, keys that no content has."""
+        old = [name for name in COLUMNS if name not in ("key", "path")]
+        with self._transaction():
+            if self._pragma("user_version") != 1:  # another process was faster
+                return
+            self._connection.execute("ALTER TABLE batches RENAME TO batches_1")
+            self._connection.execute(CREATE)
+            self._connection.execute(
+                f"INSERT INTO batches (id, key, {', '.join(old)}) SELECT id, 'named ' || batch, {', '.join(old)} FROM batches_1"
+            )
+            self._connection.execute("DROP TABLE batches_1")
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _pragma(self, name: str) -> Any:
