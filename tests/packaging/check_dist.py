@@ -30,6 +30,7 @@ DATA = {  # what a build can forget without a test of the checkout noticing
 SOURCE = {  # what the tests need besides the package and themselves
     "pyproject.toml",
     "constraints.txt",
+    "constraints-floor.txt",
     "Makefile",
     "README.md",
     "CHANGELOG.md",
