@@ -2,12 +2,15 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL := -m pip install --quiet --disable-pip-version-check
+PIP    := $(BIN)/python $(INSTALL) -c constraints.txt
+FLOOR  := .venv-floor
+BUILD  := .venv-build
 # One BLAS thread per test process: two cores are easily oversubscribed.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 JOBS   ?= 2
 
-.PHONY: demo test test-statistical lint docs bench experiments-quick experiments clean
+.PHONY: demo test test-statistical test-floor dist test-dist lint docs bench experiments-quick experiments clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +36,32 @@ test: $(VENV)/.all           ## everything but the long statistical runs
 test-statistical: $(VENV)/.all  ## level and power over thousands of repetitions
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) -m statistical $(ARGS)
 
+# Wheels only: a floor that has to be compiled is none. Without torch, whose floor is its pin: tests/packaging/without_torch.py skips
+# the tests that come to it, each with its reason.
+$(FLOOR)/.ready: pyproject.toml constraints-floor.txt
+	$(PYTHON) -m venv --clear $(FLOOR)
+	$(FLOOR)/bin/python $(INSTALL) --only-binary :all: -c constraints-floor.txt -e ".[cli,plot,report,dask,test]"
+	@touch $@
+
+test-floor: $(FLOOR)/.ready  ## the tests with the lowest versions that pyproject.toml allows
+	PYTHONPATH=tests/packaging $(ONE_THREAD) $(FLOOR)/bin/python -m pytest -p without_torch -n $(JOBS) -m "not statistical" $(ARGS)
+
+$(BUILD)/.ready: constraints.txt
+	$(PYTHON) -m venv --clear $(BUILD)
+	$(BUILD)/bin/python $(INSTALL) -c constraints.txt build hatchling
+	@touch $@
+
+# The time in the archives is that of the last commit, so that a commit always gives the same bytes; without git it is a fixed one.
+SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),1735689600)
+BUILD_IN = SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(BUILD)/bin/python -m build --no-isolation . --outdir
+
+dist: $(BUILD)/.ready        ## the wheel and the source distribution, in dist/
+	$(BUILD_IN) dist
+
+test-dist: dist              ## both are complete, repeatable, and work in an environment of their own
+	$(BUILD_IN) $(BUILD)/again
+	$(PYTHON) tests/packaging/check_dist.py dist $(BUILD)/again
+
 lint: $(VENV)/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,4 +81,4 @@ experiments: $(VENV)/.all    ## the paper's repetitions; goes on where it stoppe
 	$(ONE_THREAD) $(BIN)/python -m experiments all --jobs $(JOBS)
 
 clean:
-	rm -rf $(VENV) docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(FLOOR) $(BUILD) dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache
