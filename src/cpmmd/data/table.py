@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.numbers import Chosen, Chunked, Columns, Matrix, Numbers
+from cpmmd.data.scalars import EXACT, beyond_exact, category_text, is_missing, is_number, is_plain
 from cpmmd.errors import InputError
 
 Objects = npt.NDArray[np.object_]
@@ -83,8 +84,25 @@ def read_table(data: Any, name: str) -> Table:
     if frame is not None:
         return from_frame(frame, name)
     if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, known without importing torch
-        data = data.detach().cpu().numpy()
+        data = _from_tensor(data, name)
     return _from_array(data, name)
+
+
+def _from_tensor(data: Any, name: str) -> npt.NDArray[Any]:
+    """Return a torch tensor as an array: dense, and in double precision where numpy has no such type (bfloat16, float8)."""
+    tensor = data.detach().cpu()
+    try:
+        if str(tensor.layout) != "torch.strided":
+            tensor = tensor.to_dense()
+        plain = tensor.double() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor
+        return np.asarray(plain.numpy())
+    except (TypeError, RuntimeError) as error:
+        raise InputError(
+            "{Sample} is a tensor of type {dtype} that cannot be read as numbers ({error}). Convert it to float64 first.",
+            sample=name,
+            dtype=tensor.dtype,
+            error=str(error).splitlines()[0],
+        ) from error
 
 
 def as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
@@ -113,9 +131,10 @@ def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None
     if not columns:
         raise InputError("{Sample} must have at least one column. Got none.", sample=name)
     # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
-    read = {c: series for c, series in zip(columns, frame.iter_columns(), strict=True) if only is None or c in only}
+    every = zip(columns, frame.iter_columns(), strict=True)
+    read = {c: _without_zone(series) for c, series in every if only is None or c in only}
     kinds = {label: _kind(series, label, name) for label, series in read.items()}
-    numbers = {label: _numbers_of(read[label], kind) for label, kind in kinds.items() if kind != "category"}
+    numbers = {label: _numbers_of(read[label], kind, label, name) for label, kind in kinds.items() if kind != "category"}
     return Table(
         numbers=Columns(tuple(numbers.values()), len(frame)),
         number_names=tuple(numbers),
@@ -128,8 +147,18 @@ def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None
     )
 
 
-def _numbers_of(series: nw.Series[Any], kind: str) -> Chunked:
-    return Chunked([as_days(np.asarray(series.to_numpy()))]) if kind == "date" else _as_numbers(series)
+def _numbers_of(series: nw.Series[Any], kind: str, label: str, name: str) -> Chunked:
+    return Chunked([as_days(np.asarray(series.to_numpy()))]) if kind == "date" else _as_numbers(series, label, name)
+
+
+def _without_zone(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Return dates of a time zone as the moments that they are; any other column as it is."""
+    if series.dtype == nw.Datetime and getattr(series.dtype, "time_zone", None) is not None:
+        return series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    native = series.to_native()
+    if series.dtype == nw.Unknown and getattr(native.dtype, "tz", None) is not None:  # pandas zones that narwhals does not know
+        return nw.from_native(native.dt.tz_convert("UTC").dt.tz_localize(None), series_only=True)
+    return series
 
 
 def _whole_kind(series: nw.Series[Any]) -> str:
@@ -147,10 +176,10 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
         return "date"
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return "category"
-    present = [v for v in series.to_list() if v is not None and v == v]
-    if all(isinstance(v, (bool, int, float)) for v in present):  # a pandas object column of numbers, or nothing at all
+    present = [v for v in series.to_list() if not is_missing(v)]
+    if all(map(is_number, present)):  # a pandas object column of numbers, or nothing at all
         return "number"
-    if dtype == nw.Object and all(isinstance(v, (str, bool, int, float)) for v in present):
+    if dtype == nw.Object and all(map(is_plain, present)):
         return "category"
     raise InputError(
         "Columns must hold numbers, booleans, dates or text. Column {column!r} of {sample} has type {dtype}; convert or drop it.",
@@ -160,18 +189,21 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
     )
 
 
-def _as_numbers(series: nw.Series[Any]) -> Chunked:
+def _as_numbers(series: nw.Series[Any], label: str, name: str) -> Chunked:
     """Return a column's values; Arrow floats without missing ones stay where they are, memory-mapped files included."""
     native = series.to_native()
     if series.dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
         return Chunked([chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)])
-    return Chunked([_as_floats(series)])
+    return Chunked([_as_floats(series, label, name)])
 
 
-def _as_floats(series: nw.Series[Any]) -> Array:
-    if not series.dtype.is_numeric():
-        values = [np.nan if v is None or v != v else float(v) for v in series.to_list()]
-        return np.array(values, dtype=np.float64)
+def _as_floats(series: nw.Series[Any], label: str, name: str) -> Array:
+    whole = series.dtype.is_integer()
+    if not series.dtype.is_numeric() or (whole and series.null_count() == 0 and _reaches_far(series)):
+        values = [None if is_missing(v) else v for v in series.to_list()]
+        if beyond_exact([v for v in values if v is not None]):
+            raise _too_long(name, column=label)
+        return np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64)
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
@@ -184,11 +216,30 @@ def as_days(stamps: npt.NDArray[Any]) -> Array:
 
 def _as_text(series: nw.Series[Any]) -> Objects:
     values = np.empty(len(series), dtype=object)
-    values[:] = [None if v is None or v != v else str(v) for v in series.to_list()]
+    values[:] = [category_text(v) for v in series.to_list()]
     return values
 
 
+def _reaches_far(series: nw.Series[Any]) -> bool:
+    return len(series) > 0 and (int(series.max()) > EXACT or int(series.min()) < -EXACT)
+
+
+def _too_long(name: str, column: str | None = None) -> InputError:
+    where = "" if column is None else f"Column {column!r} of "
+    return InputError(
+        "Whole numbers must be within 2^53 of zero, or they would be rounded. {where}{sample} has longer ones; if they are "
+        "identifiers, leave them out or pass them as text.",
+        sample=name,
+        column=column,
+        where=where,
+    )
+
+
 def _from_array(data: Any, name: str) -> Table:
+    if isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "fiub":  # what is masked is missing
+        if data.dtype.kind in "iu" and beyond_exact(data.compressed()):
+            raise _too_long(name)
+        data = np.where(np.ma.getmaskarray(data), np.nan, data.astype(np.float64).data)
     try:
         array = np.asarray(data)
     except ValueError as error:
@@ -199,7 +250,9 @@ def _from_array(data: Any, name: str) -> Table:
         )
     kind = {"i": "integer", "u": "integer", "b": "boolean"}.get(array.dtype.kind)
     if array.dtype.kind == "M":
-        array = array.astype("datetime64[us]").astype(np.float64) / (1e6 * SECONDS_A_DAY)
+        array = as_days(array)
+    if array.dtype.kind in "iu" and beyond_exact(array):
+        raise _too_long(name)
     if array.dtype.kind not in "fiub":
         array = _object_to_float(array, name)
     matrix = array.reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
@@ -214,8 +267,13 @@ def _from_array(data: Any, name: str) -> Table:
 def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:
     if array.dtype.kind == "O":
         try:
-            return np.array([[np.nan if v is None else v for v in np.atleast_1d(row)] for row in array], dtype=np.float64)
-        except (TypeError, ValueError):
+            cells = [[np.nan if is_missing(v) else v for v in np.atleast_1d(row)] for row in array]
+            if any(beyond_exact(row) for row in cells):
+                raise _too_long(name)
+            return np.array(cells, dtype=np.float64)
+        except InputError:
+            raise
+        except (TypeError, ValueError, OverflowError):
             pass
     raise InputError(
         "Arrays must hold real numbers. {Sample} has dtype {dtype}; for text or mixed columns pass a data frame (pandas, "
