@@ -71,6 +71,7 @@ def compare(
     json: options.Json = False,
     report: Report = None,
     explain: options.Explain = True,
+    force: options.Force = False,
     exit_zero: options.ExitZero = False,
 ) -> None:
     """Test whether two files come from the same distribution.
@@ -90,7 +91,7 @@ def compare(
 
     reading = Reading.of(columns, drop, text, format, file_limit)
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
-    answering = Answering(json, report, explain)
+    answering = Answering(json, report, explain, force)
     wanted = 2 if split_by is None else 1
     if len(files) != wanted:
         raise typer.BadParameter(f"{'Two files are' if wanted == 2 else 'With --split-by one file is'} needed. Got {len(files)}.")
@@ -124,6 +125,7 @@ def fit(
     memory_limit: options.MemoryLimit = None,
     file_limit: options.FileLimit = None,
     json: options.Json = False,
+    force: options.Force = False,
 ) -> None:
     """Keep a reference in a file that `cpmmd check` compares batches with.
 
@@ -134,7 +136,7 @@ def fit(
     from cpmmd.cli.detection import fit
 
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
-    fit(reference, output, example, Reading.of(columns, drop, text, format, file_limit), settings, as_json=json)
+    fit(reference, output, example, Reading.of(columns, drop, text, format, file_limit), settings, as_json=json, force=force)
 
 
 @app.command()
@@ -155,6 +157,7 @@ def check(
     json: options.Json = False,
     report: Report = None,
     explain: options.Explain = True,
+    force: options.Force = False,
     exit_zero: options.ExitZero = False,
 ) -> None:
     """Test batches against a detector: one line each, p-values adjusted for their number.
@@ -171,7 +174,7 @@ def check(
     from cpmmd.cli.detection import Checking, check
 
     reading = Reading.of(columns, drop, text, format, file_limit)
-    differs, failed = check(detector, batches, reading, Checking(alpha, history, again), Answering(json, report, explain))
+    differs, failed = check(detector, batches, reading, Checking(alpha, history, again), Answering(json, report, explain, force))
     raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
 
 
@@ -222,6 +225,7 @@ def power(
 @app.command()
 def demo(
     folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="Where its files go.", show_default=True)] = "cpmmd-demo",
+    force: options.Force = False,
 ) -> None:
     """Compare real tumours: two files that differ, two that do not, and a report to open.
 
@@ -230,7 +234,7 @@ def demo(
     """
     from cpmmd.cli.demo import demonstrate
 
-    demonstrate(folder)
+    demonstrate(folder, force=force)
 
 
 @app.command()

@@ -27,21 +27,24 @@ class Answering:
     json: bool = False
     report: str | None = None
     explain: bool = True
+    force: bool = False
 
-    def check(self) -> None:
-        """Refuse a report that could not be written, before the work is done."""
+    def check(self, files: Sequence[str] = ()) -> None:
+        """Refuse a report that could not be written, or that would replace what is not ours, before the work is done."""
         if self.report is None:
             return
+        from cpmmd.core.atomic import check_target
         from cpmmd.report.formats import format_of
 
         format_of(self.report)
         if not Path(self.report).parent.is_dir():
             raise InputError(f"There is no folder {str(Path(self.report).parent)!r} for the report. Make it first.")
+        check_target(self.report, force=self.force, inputs=files)
 
 
 def compare_files(files: Sequence[str], reading: Reading, settings: Settings, answering: Answering) -> bool:
     """Compare two files; whether they differ."""
-    answering.check()
+    answering.check(files)
     x, y = reading.read(files)
     notes = ["both names are the same file"] if _same_file(files) else []
     return compare(x, y, files, reading, settings, answering, notes=notes)
@@ -63,7 +66,7 @@ def compare(
         result = settings.test(x, y, line)
     again = command_line("test", files, {"--split-by": split_by, **reading.arguments(), **settings.arguments(result.seed)})
     noticed = list(dict.fromkeys((*notes, *x.notes, *y.notes)))
-    if not answering.json:  # the answer does not wait for its explanation
+    if not answering.json and answering.report is None:  # the answer does not wait for its explanation; a report comes first
         note(noticed)
         _say_evidence(result, x, y)
     with progress():
@@ -74,6 +77,9 @@ def compare(
     if answering.json:
         say_json(_document(x, y, split_by, result, explanation, again, noticed))
     else:
+        if answering.report is not None:
+            note(noticed)
+            _say_evidence(result, x, y)
         if explanation is not None:
             where.say_where(explanation)
         say_end(again, "Report", answering.report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import shlex
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
@@ -12,41 +13,46 @@ from typing import Any
 from cpmmd.cli.comparison import Answering, compare_files
 from cpmmd.cli.output import COMMAND, say
 from cpmmd.cli.settings import Reading, Settings
+from cpmmd.core.atomic import check_target, write_whole
+from cpmmd.core.installation import install_command
 from cpmmd.errors import InputError
 
 ROWS = 60  # of each kind of tumour
 SEED = 0
 
 
-def demonstrate(folder: str) -> None:
+def demonstrate(folder: str, *, force: bool = False) -> None:
     """Write tumours to CSV files, compare those that differ and those that do not, and leave a report."""
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
         benign, malignant, others = (place / f"{name}.csv" for name in ("benign", "malignant", "more_benign"))
         names, kinds = _tumours()
-        for file, rows in zip((benign, malignant, others), kinds, strict=True):
-            _write(file, names, rows)
+        texts = [_csv(names, rows) for rows in kinds]
+        for file, text in zip((benign, malignant, others), texts, strict=True):
+            if not (file.is_file() and file.read_bytes() == text):  # a demo that ran before left the same
+                check_target(file, force=force)
+                write_whole(file, text)
     except OSError as error:
         raise InputError(f"The demo cannot write to {folder!r} ({error.strerror}). Name another folder.") from error
     say(f"Breast cancer data of scikit-learn, {len(names)} measurements a tumour. Benign against malignant, {ROWS} of each:")
     report = str(place / "report.html") if _can_report() else None
-    _compare([str(benign), str(malignant)], report)
+    _compare([str(benign), str(malignant)], report, force=force)
     say()
     say("Benign against other benign ones:")
     _compare([str(benign), str(others)], None)
     say()
     say(f"The files are in {place.resolve()}", limit=COMMAND)
     if report is None:
-        say("For a report as well: pip install 'cpmmd[report]'")
+        say(f"For a report as well: {install_command('report')}")
     else:
         say(f"The report is {Path(report).resolve()}", limit=COMMAND)
 
 
-def _compare(files: list[str], report: str | None) -> None:
+def _compare(files: list[str], report: str | None, *, force: bool = False) -> None:
     say(f"$ cpmmd test {shlex.join(files)} --seed {SEED}{'' if report is None else ' --report ' + shlex.quote(report)}")
     say()
-    compare_files(files, Reading(), Settings(seed=SEED), Answering(report=report))
+    compare_files(files, Reading(), Settings(seed=SEED), Answering(report=report, force=force))
 
 
 def _tumours() -> tuple[list[str], list[Any]]:
@@ -60,11 +66,12 @@ def _tumours() -> tuple[list[str], list[Any]]:
     return list(data.feature_names), [benign[:ROWS], malignant[:ROWS], benign[ROWS : 2 * ROWS]]
 
 
-def _write(file: Path, names: Sequence[str], rows: Iterable[Iterable[float]]) -> None:
-    with file.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(names)
-        writer.writerows([float(value) for value in row] for row in rows)
+def _csv(names: Sequence[str], rows: Iterable[Iterable[float]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(names)
+    writer.writerows([float(value) for value in row] for row in rows)
+    return text.getvalue().encode()
 
 
 def _can_report() -> bool:

@@ -19,13 +19,17 @@ from cpmmd.errors import CpmmdError, InputError
 LEADING = 2  # columns named in a batch's line
 
 
-def fit(file: str, output: str, example: str | None, reading: Reading, settings: Settings, *, as_json: bool) -> None:
+def fit(
+    file: str, output: str, example: str | None, reading: Reading, settings: Settings, *, as_json: bool, force: bool = False
+) -> None:
     """Fit a detector to a reference and save it."""
+    from cpmmd.core.atomic import check_target
     from cpmmd.monitoring.detector import DriftDetector
 
     collect_garbage_from_now_on()
     if not Path(output).parent.is_dir():
         raise InputError(f"There is no folder {str(Path(output).parent)!r} for the detector. Make it first.")
+    check_target(output, force=force, inputs=[name for name in (file, example) if name is not None])
     samples = reading.read([file] if example is None else [file, example])
     detector = DriftDetector(**settings.keywords()).fit(*(sample.data for sample in samples))
     detector.save(output)
@@ -115,7 +119,7 @@ def check(
     from cpmmd.monitoring.history import History
 
     collect_garbage_from_now_on()
-    answering.check()
+    answering.check([detector_file, *files])
     if list(files).count(STDIN) > 1:
         raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
     detector = DriftDetector.load(detector_file)

@@ -21,7 +21,7 @@ def compare_groups(file: str, column: str, reading: Reading, settings: Settings,
     """Compare the groups of a file; whether any differ, and whether any could not be compared."""
     from cpmmd.data.files.sample import by_groups
 
-    answering.check()
+    answering.check([file])
     (sample,) = reading.read([file], keep=[column])
     groups = by_groups(sample, column)
     if len(groups.names) == 2:

@@ -45,6 +45,7 @@ FileLimit = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead (`cpmmd schema` describes it).")]
 Explain = Annotated[bool, typer.Option("--explain/--no-explain", help="Say where the samples differ.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there and was not written by cpmmd.")]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 when a difference is found, too.")]
 
 

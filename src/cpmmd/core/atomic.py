@@ -5,17 +5,28 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
+from collections.abc import Iterable
 from pathlib import Path
 
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, Setting
+
+MARKS = (b"cpmmd-", b"Written by cpmmd")  # in the formats of our files, and at the foot of our pages
+LOOKED_AT = 2**16  # bytes at either end of a file
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | bytearray) -> None:
-    """Write beside the file, through to the disk, then put it in the file's place; a symbolic link stays one."""
+    """Write beside the file, through to the disk, then put it in the file's place.
+
+    A symbolic link stays one, a file keeps its permissions, and what is no file (a device, a pipe, a folder) is refused.
+    """
     target = Path(path).resolve()
     draft = target.with_name(f".cpmmd-{secrets.token_hex(8)}.tmp")
     try:
+        mode = _mode(target)
         with draft.open("xb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -27,3 +38,39 @@ def write_whole(path: str | os.PathLike[str], content: bytes | bytearray) -> Non
     finally:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
+
+
+def _mode(target: Path) -> int | None:
+    """Return the permissions of a file that is there; None where there is none."""
+    if not target.exists():
+        return None
+    found = target.stat().st_mode
+    if not stat.S_ISREG(found):
+        raise InputError(f"{str(target)!r} is no file, so it cannot be replaced by one. Name a file.", file=str(target))
+    return stat.S_IMODE(found)
+
+
+def is_ours(path: str | os.PathLike[str]) -> bool:
+    """Whether a file was written by this package, as far as its beginning and its end tell."""
+    with open(path, "rb") as file:
+        ends = file.read(LOOKED_AT)
+        file.seek(max(0, os.path.getsize(path) - LOOKED_AT))
+        ends += file.read()
+    return any(mark in ends for mark in MARKS)
+
+
+def check_target(path: str | os.PathLike[str], *, force: bool, inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
+    """Refuse to replace a file that is read in the same call, what is no file, and, without ``force``, what others wrote."""
+    target = Path(path)
+    if not target.exists():
+        return
+    for name in inputs:
+        if os.path.exists(name) and os.path.samefile(name, target):
+            raise InputError(f"{str(path)!r} is read here and would be overwritten. Name another file.", file=str(path))
+    _mode(target.resolve())
+    if not force and target.stat().st_size and not is_ours(target):
+        raise InputError(
+            "{file!r} is there and was not written by cpmmd. Name another file, or replace it with {setting}.",
+            file=str(path),
+            setting=Setting("force"),
+        )
