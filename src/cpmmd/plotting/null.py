@@ -47,7 +47,7 @@ def null_distribution(subject: Subject, *, ax: Axes | None = None) -> Axes:
     ax.hist(null, bins=bins, label="under relabelings", **area(BLUE, "//"))
     # p <= alpha when fewer than alpha (B + 1) relabelings reach the statistic; decimals of alpha round either way
     rank = int(np.floor(result.alpha * (len(null) + 1) + 1e-9))
-    if rank >= 1 and result.decision is None:
+    if rank >= 1:
         limit = float(np.sort(null)[-rank])
         ax.axvline(limit, color=GREY, linestyle="--", label=f"limit at level {result.alpha:g}")
     ax.axvline(result.statistic, color=ORANGE, linewidth=2.5, label=f"these samples, p = {result.pvalue:.3g}")

@@ -95,8 +95,6 @@ class Procedure(ABC):
         Keys in ``citations.bib`` of what to cite for it.
     statistic_meaning : str
         What its statistic is, for a reader.
-    decision_rule : str
-        How it decides, where that is not by the p-value.
     exact : bool
         Whether its p-value is exact on the data as they come (rather than given something that looked at the labels).
 
@@ -110,7 +108,6 @@ class Procedure(ABC):
 
     citations: ClassVar[tuple[str, ...]] = ()
     statistic_meaning: ClassVar[str] = SQUARED_MMD
-    decision_rule: ClassVar[str] = ""
     exact: ClassVar[bool] = True
 
     @classmethod
@@ -237,7 +234,7 @@ class Procedure(ABC):
             tested_sizes=tested_sizes,
             n_columns=len(pool.columns),
             notes=(*pool.notes, *notes, *note_powerless(ranking.smallest_pvalue, options.alpha, tested_sizes)),
-            decision_rule=self.decision_rule,
+            exact=self.exact,
             evidence=Evidence(pool) if evidence is None else evidence,
             **{"citations": self.all_citations(), **more},
         )

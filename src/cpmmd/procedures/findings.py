@@ -121,6 +121,8 @@ class Collection:
         MMDAgg's factor u on the levels of the single tests.
     sharpness : float or None
         MMD-FUSE's lambda.
+    decision : bool or None
+        MMDAgg's own decision, whether some single test rejects at its corrected level; results decide by the p-value.
 
     Examples
     --------
@@ -136,6 +138,7 @@ class Collection:
     resampling: str
     level_correction: float | None = None
     sharpness: float | None = None
+    decision: bool | None = None
 
     def to_dict(self) -> PlainDict:
         """Return the collection in plain JSON types."""

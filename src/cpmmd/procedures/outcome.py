@@ -59,10 +59,8 @@ class TestOutcome:
         The single tests of a method that uses many kernels.
     splits : Splits or None
         The p-values of several splits.
-    decision : bool or None
-        Set by methods that do not decide by the p-value (MMDAgg).
-    decision_rule : str
-        How they do.
+    exact : bool
+        Whether the p-value is exact on the data as they come (MMDAgg's is given its bandwidths, which look at the labels).
     citations : tuple of str
         Keys of what to cite.
     seed : int or None
@@ -110,8 +108,7 @@ class TestOutcome:
     classes: tuple[ClassPath, ...] = ()
     collection: Collection | None = None
     splits: Splits | None = None
-    decision: bool | None = None
-    decision_rule: str = ""
+    exact: bool = True
     citations: tuple[str, ...] = ()
     seed: int | None = None
     notes: tuple[str, ...] = ()
@@ -120,8 +117,8 @@ class TestOutcome:
 
     @property
     def reject(self) -> bool:
-        """Whether the samples differ at level alpha: ``pvalue <= alpha`` unless the method decides in its own way."""
-        return bool(self.pvalue <= self.alpha) if self.decision is None else self.decision
+        """Whether the samples differ at level alpha: ``pvalue <= alpha``, for every method."""
+        return bool(self.pvalue <= self.alpha)
 
     @property
     def selected_class(self) -> ClassPath | None:

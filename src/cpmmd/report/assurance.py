@@ -61,8 +61,8 @@ def _program(call: str) -> str:
 
 
 def _level(result: TestOutcome) -> str:
-    if result.decision_rule:
-        return f"{result.alpha:g}; {result.decision_rule}"
+    if not result.exact:
+        return f"{result.alpha:g}, exact given the method's bandwidths, which look at which row is whose"
     return f"{result.alpha:g}, exact: if both samples came from one distribution, p would fall to it at most that often"
 
 
