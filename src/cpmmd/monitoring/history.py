@@ -161,7 +161,7 @@ class History:
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _bring_up_to_date(self) -> None:
-        """Give the records of a version 1 file, which knew batches by their names, keys that no content has."""
+        """Turn a version 1 file, which knew batches by their names, into one of keys: those of old records are of no content."""
         old = [name for name in COLUMNS if name not in ("key", "path")]
         with self._transaction():
             if self._pragma("user_version") != 1:  # another process was faster
