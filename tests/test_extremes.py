@@ -20,7 +20,7 @@ def test_what_is_not_finite_is_never_ranked(values):
 
 
 @pytest.mark.parametrize("method", QUICK)
-@pytest.mark.parametrize("size", [1e-308, 1e-200, 1e-27, 1e150, 1e300], ids=str)
+@pytest.mark.parametrize("size", [1e-308, 1e-27, 1e300], ids=str)
 def test_units_at_the_ends_of_double_precision_change_no_answer(method, size):
     ordinary = two_sample_test(X, Y, method=method, rng=0, n_permutations=99)
     extreme = two_sample_test(X * size, Y * size, method=method, rng=0, n_permutations=99)
@@ -31,7 +31,7 @@ def test_units_at_the_ends_of_double_precision_change_no_answer(method, size):
 
 
 @pytest.mark.parametrize("method", [method for method in QUICK if method != "cp-full"])
-@pytest.mark.parametrize("size", [1e-300, 1e200], ids=str)
+@pytest.mark.parametrize("size", [1e200], ids=str)
 def test_standardised_columns_do_not_overflow(method, size):
     ordinary = two_sample_test(X, Y, method=method, scale="standard", rng=0, n_permutations=99)
     extreme = two_sample_test(X * size, Y * size, method=method, scale="standard", rng=0, n_permutations=99)
