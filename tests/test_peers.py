@@ -210,6 +210,9 @@ def test_own_bandwidths_and_other_kernels():
     "make",
     [
         lambda: MMDAgg(kernels=()),
+        lambda: MMDAgg(kernels=5),
+        lambda: MMDAgg(bandwidths=()),
+        lambda: MMDAgg(bandwidths=2.0),
         lambda: MMDAgg(kernels=("gausian",)),
         lambda: MMDAgg(weights="equal"),
         lambda: MMDAgg(bandwidths=(0.0,)),

@@ -134,3 +134,13 @@ def test_bad_files_are_exit_two(tmp_path, pair):
         refused(run("test", tmp_path / name, pair[0]), name)
     refused(run("test", tmp_path, pair[0]), "directory")
     refused(run("test", tmp_path / "nothing.csv", pair[0]), "no file")
+
+
+def test_a_column_named_twice_is_one_column(pair, tmp_path):
+    once, twice = (document(run("test", *pair, "--columns", names, *QUICK, "--json")) for names in ("v", "v,v"))
+    assert once["result"]["pvalue"] == twice["result"]["pvalue"]
+    file = tmp_path / "groups.csv"
+    file.write_text("g,a\n" + "\n".join(f"{'xy'[i % 2]},{i % 7}" for i in range(60)) + "\n")
+    assert document(run("test", file, "--columns", "g,a", "--split-by", "g", *QUICK, "--json"))["columns"] == ["a"]
+    refused(run("power", *pair, "--jobs", 0), "--jobs")
+    refused(run("fit", pair[0], "-o", tmp_path), "is no file")

@@ -68,7 +68,7 @@ def profile(name: str) -> Profile:
 
 def collection_names(kernels: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of a collection of kernels, checked."""
-    names = (kernels,) if isinstance(kernels, str) else tuple(kernels)
+    names = (kernels,) if isinstance(kernels, str) else tuple(kernels) if isinstance(kernels, Sequence) else ()
     if not names:
         raise validation.wrong("kernels", "must name at least one kernel", kernels)
     for name in names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +90,8 @@ class MMDAgg(Procedure):
         for name in ("b1", "b2", "b3"):
             validation.whole(name, getattr(self, name), at_least=1)
         if self.bandwidths is not None:
+            if not isinstance(self.bandwidths, Sequence) or not len(self.bandwidths):
+                raise validation.wrong("bandwidths", "must be a list of numbers, at least one, or None", self.bandwidths)
             object.__setattr__(self, "bandwidths", tuple(validation.positive("bandwidths", b) for b in self.bandwidths))
         validation.scale(self.scale)
 

@@ -50,7 +50,7 @@ def select_columns(sample: FileSample, *, columns: Sequence[str] = (), drop: Seq
     for name in (*columns, *drop):
         if name not in sample.columns:
             raise unknown_name(f"column of {sample.label}:", name, sample.columns)
-    kept = [name for name in (columns or sample.columns) if name not in set(drop)]
+    kept = [name for name in dict.fromkeys(columns or sample.columns) if name not in set(drop)]  # a column named twice is one
     if not kept:
         raise InputError(f"At least one column of {sample.label} must be left. All {len(sample.columns)} are dropped.")
     if tuple(kept) != sample.columns:
