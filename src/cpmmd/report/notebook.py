@@ -35,7 +35,7 @@ def _where(explanation: Explanation) -> str:
         f"<tr><td>{escape(c.label)}</td><td>{cell_text(c.contribution, 'share')}</td><td>{escape(c.difference)}</td></tr>"
         for c in explanation.columns[:COLUMNS]
     )
-    return f"<table><tr><th>column</th><th>share</th><th>y is</th></tr>{''.join(cells)}</table>"
+    return f"<table style='color: inherit'><tr><th>column</th><th>share</th><th>y is</th></tr>{''.join(cells)}</table>"
 
 
 def _picture(outcome: TestOutcome, explanation: Explanation | None) -> str:
