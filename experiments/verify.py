@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.studies.study_table import Repetition
+from cpmmd import Repetition
 from experiments.base import Experiment
 from experiments.registry import MODULES, find
 

@@ -112,7 +112,7 @@ WRITERS = {
 def saved(frame, kind, path):
     try:
         WRITERS[kind](frame, path)
-    except Exception:  # what cannot be written is no file of anyone
+    except (Exception, pl.exceptions.PanicException):  # what cannot be written is no file of anyone
         path.write_bytes(b"")
     return path
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +37,19 @@ class Answering:
         from cpmmd.core.atomic import check_target
         from cpmmd.report.formats import format_of
 
-        format_of(self.report)
+        if format_of(self.report) == "html":
+            _require_report_extra()
         if not Path(self.report).parent.is_dir():
             raise InputError(f"There is no folder {str(Path(self.report).parent)!r} for the report. Make it first.")
         check_target(self.report, force=self.force, inputs=files)
+
+
+def _require_report_extra() -> None:
+    from cpmmd.core.installation import missing_extra
+
+    for package in ("jinja2", "matplotlib"):
+        if find_spec(package) is None:
+            raise missing_extra("An HTML report", package, "report")
 
 
 def compare_files(files: Sequence[str], reading: Reading, settings: Settings, answering: Answering) -> bool:

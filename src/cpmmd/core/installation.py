@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 from cpmmd.errors import MissingExtraError
@@ -15,25 +17,26 @@ CONSTRAINTS = "constraints.txt"
 
 
 @cache
-def _origin() -> Path | None:
-    """Return the folder or wheel that the package was installed from; None where it came from an index."""
+def _origin() -> tuple[Path | None, bool]:
+    """Return the folder or wheel that the package was installed from (None where it came from an index), and whether editable."""
     try:
         text = distribution("cpmmd").read_text("direct_url.json")
-        url = urlparse(json.loads(text)["url"]) if text else None
+        described: dict[str, Any] = json.loads(text) if text else {"url": ""}
+        url, editable = urlparse(described["url"]), bool(described.get("dir_info", {}).get("editable"))
     except (PackageNotFoundError, ValueError, KeyError):
-        return None
-    return Path(unquote(url.path)) if url is not None and url.scheme == "file" else None
+        return None, False
+    return (Path(unquote(url.path)), editable) if url.scheme == "file" else (None, False)
 
 
 def install_command(extra: str) -> str:
-    """Return the command that adds an extra to this installation."""
-    origin = _origin()
+    """Return the command that adds an extra to this installation, by the interpreter that runs it."""
+    pip = f"{shlex.quote(sys.executable)} -m pip install" if sys.executable else "pip install"
+    origin, editable = _origin()
     if origin is None or not origin.exists():
-        return f"pip install 'cpmmd[{extra}]'"
+        return f"{pip} 'cpmmd[{extra}]'"
     constraints = origin / CONSTRAINTS
     pinned = f"-c {shlex.quote(str(constraints))} " if constraints.exists() else ""
-    editable = "-e " if origin.is_dir() else ""
-    return f"pip install {pinned}{editable}{shlex.quote(f'{origin}[{extra}]')}"
+    return f"{pip} {pinned}{'-e ' * editable}{shlex.quote(f'{origin}[{extra}]')}"
 
 
 def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
