@@ -97,7 +97,7 @@ def test_an_unreadable_batch_hides_no_difference(detector, tmp_path):
 POWERLESS = {
     "3 v 3 rows": lambda: two_sample_test(RNG.normal(size=(3, 2)), RNG.normal(9, 1, size=(3, 2)), rng=0),
     "cp-linear at 7 v 7": lambda: two_sample_test(
-        RNG.normal(size=(7, 2)), RNG.normal(9, 1, size=(7, 2)), method="cp-linear", rng=0, alpha=0.01
+        RNG.normal(size=(7, 2)), RNG.normal(9, 1, size=(7, 2)), method="cp-linear", rng=0
     ),
     "MMDAgg at 5 v 5": lambda: two_sample_test(RNG.normal(size=(5, 2)), RNG.normal(9, 1, size=(5, 2)), method=MMDAgg(), rng=0),
     "three splits": lambda: two_sample_test(
