@@ -1,6 +1,7 @@
 """``cpmmd check --history`` killed at random moments: nothing lost, nothing twice, and in the end the history of a quiet run."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -37,6 +38,21 @@ def check(folder, history):
 def decisions(history):
     with History(history) as kept:
         return [tuple(record[name] for name in DECISION) for record in kept.records()]
+
+
+def test_a_batch_tested_by_a_stopped_check_keeps_its_permutations(tmp_path):
+    """A record without a decision is what a kill before the end leaves; the next call decides on it with no fewer relabelings."""
+    rng = np.random.default_rng(0)
+    for i in range(12):
+        pl.DataFrame({"u": rng.normal(0.2 * i, 1, 60), "v": rng.normal(size=60)}).write_csv(tmp_path / f"batch{i:02}.csv")
+    reference = pl.DataFrame({"u": rng.normal(size=150), "v": rng.normal(size=150)})
+    DriftDetector("median", n_permutations=499, rng=0).fit(reference).save(tmp_path / "detector")
+    assert check(tmp_path, tmp_path / "quiet.sqlite").wait(timeout=120) == 1
+    shutil.copy(tmp_path / "quiet.sqlite", tmp_path / "stopped.sqlite")
+    with sqlite3.connect(tmp_path / "stopped.sqlite") as file:
+        file.execute("UPDATE batches SET adjusted = NULL, effect = NULL")
+    assert check(tmp_path, tmp_path / "stopped.sqlite").wait(timeout=120) == 1
+    assert decisions(tmp_path / "stopped.sqlite") == decisions(tmp_path / "quiet.sqlite")
 
 
 @pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.statistical)])

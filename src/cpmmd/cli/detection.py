@@ -207,7 +207,8 @@ def _refine(checked: list[Checked], detector: Any, files: Sequence[str], reading
 
 
 def _with_more(batch: Checked, detector: Any, file: str, reading: Reading, needed: int, alpha: float) -> Checked:
-    enough = batch.result is not None and (batch.result.exhaustive or batch.result.n_permutations >= needed)
+    had = detector.n_permutations_ if batch.result is None else batch.result.n_permutations  # None: from a call that was stopped
+    enough = had >= needed or (batch.result is not None and batch.result.exhaustive)
     if not batch.pending or enough or batch.record["pvalue"] > alpha:
         return batch
     (sample,) = (batch.sample,) if batch.sample is not None else reading.read([file])

@@ -70,6 +70,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         Reference rows that had a say in the kernel, and those that batches are tested against.
     seed_ : int
         What all randomness comes from.
+    n_permutations_ : int
+        Relabelings of each batch's test.
     notes_ : tuple of str
         What fitting had to say.
 
@@ -265,7 +267,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             procedure, options = FrozenTest.of(frozen, table), replace(options, method=label, summary="")
         self._state, self._test, self._options = state, procedure, options
         self._identity = f"{content_digest(table)} {state.seed} {options}"
-        self.reference_, self.seed_ = table, state.seed
+        self.reference_, self.seed_, self.n_permutations_ = table, state.seed, options.n_permutations
         self.notes_ = (*state.notes, *(() if frozen is None else frozen.choice.notes))
         self.n_features_in_ = len(table.columns)
         self.__dict__.pop("feature_names_in_", None)
