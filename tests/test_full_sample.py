@@ -51,7 +51,7 @@ def test_paths_equal_kernels_evaluated_one_by_one(family):
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(300, 4))
     bins = cut_bins(120, 180, rng, target=60)
-    labels, _ = relabelings(bins, 3, rng)
+    labels = relabelings(bins, 3, rng)
     grid = bandwidth_multiples(1 / 16, 4.0)
     (path,) = geometry_paths(rows[bins.order].__getitem__, [Grid(family, grid, 1.0)], bins, labels, rows, DEFAULT_LIMIT)
     assert len(path.bandwidths) >= 5
@@ -67,7 +67,7 @@ def test_bandwidths_without_neighbours_are_left_out():
     rng = np.random.default_rng(4)
     rows = rng.normal(size=(100, 40))
     bins = cut_bins(50, 50, rng)
-    grid, (labels, _) = bandwidth_multiples(1 / 64, 4.0), relabelings(bins, 2, rng)
+    grid, labels = bandwidth_multiples(1 / 64, 4.0), relabelings(bins, 2, rng)
     (path,) = geometry_paths(rows[bins.order].__getitem__, [Grid(Bandwidth(), grid, 1.0)], bins, labels, rows, DEFAULT_LIMIT)
 
     def neighbours(sigma):

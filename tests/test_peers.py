@@ -9,7 +9,7 @@ from cpmmd import CpmmdError, MMDAgg, MMDFuse, two_sample_test
 from cpmmd.kernels.radial import PROFILES, RadialKernel, distances
 from cpmmd.permutation import many_kernels as many
 from cpmmd.permutation import mmd
-from cpmmd.permutation.labels import draw_labels
+from cpmmd.permutation.labels import Relabelings, draw_labels
 from cpmmd.procedures.mmdagg import aggregate, bandwidth_grid, bandwidth_weights
 from helpers import assert_level, golden_pairs, most_rejections, null_pvalues
 
@@ -82,7 +82,8 @@ def test_single_precision_statistics_follow_the_definition():
     labels = draw_labels(150, 60, 20, rng)
     rows = np.vstack([np.arange(150) < 60, labels])
     matrix, observed, squares = many.pooled_matrix(apart, 60, kernel.of_distances)
-    values, tolerance = many.permutation_statistics(matrix, rows, 60)
+    packed = Relabelings.packed(iter([rows]), len(rows), 150, None)
+    values, tolerance = many.permutation_statistics(matrix, packed, 60)
     exact = [mmd.unbiased_mmd2(K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)]) for w in rows]
     np.testing.assert_allclose(values, exact, atol=tolerance)
     assert observed == pytest.approx(exact[0], rel=1e-12)
@@ -101,8 +102,9 @@ def test_paired_statistics_follow_the_definition():
     signs = (2 * rng.integers(0, 2, size=(5, n)) - 1).astype(np.int8)
     full = mmd.paired_differences(K[:n, :n], K[n:, n:], K[:n, n:])
     np.fill_diagonal(full, 0)
+    packed = Relabelings.packed(iter([signs > 0]), len(signs), n, None, signs=True)
     np.testing.assert_allclose(
-        many.forms(H, signs), [e @ full @ e for e in signs.astype(float)], atol=many.TIE * np.linalg.norm(full)
+        many.forms(H, packed), [e @ full @ e for e in signs.astype(float)], atol=many.TIE * np.linalg.norm(full)
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cpmmd.permutation import mmd
 from cpmmd.permutation.dense import permutation_test, quadratic_forms
-from cpmmd.permutation.labels import draw_labels, observed_and_others
+from cpmmd.permutation.labels import Relabelings, draw_labels
 from cpmmd.permutation.ranking import Ranking
 
 
@@ -78,11 +78,12 @@ def test_p_is_never_zero_and_ties_count_against_rejection():
 
 @pytest.mark.parametrize("count", [252, 1000])
 def test_all_relabelings_are_used_where_they_are_no_more_than_asked_for(count):
-    labels, exhaustive = observed_and_others(10, 5, count, np.random.default_rng(0))
-    assert exhaustive
+    drawn = Relabelings.draw(10, 5, count, np.random.default_rng(0))
+    labels = drawn.array(bool)
+    assert drawn.exhaustive
     assert {tuple(row) for row in labels} == {tuple(i in chosen for i in range(10)) for chosen in combinations(range(10), 5)}
     assert labels[0].tolist() == [True] * 5 + [False] * 5
-    assert not observed_and_others(10, 5, 251, np.random.default_rng(0))[1]
+    assert not Relabelings.draw(10, 5, 251, np.random.default_rng(0)).exhaustive
 
 
 @given(st.integers(0, 10_000))
@@ -109,6 +110,14 @@ def test_labels_mark_m_rows_and_a_longer_draw_starts_with_the_shorter():
     long = draw_labels(30, 7, 50, np.random.default_rng(3))
     assert (long.sum(axis=1) == 7).all()
     np.testing.assert_array_equal(long[:5], short)
+
+
+@pytest.mark.parametrize("nbytes", [1, 2**16, 2**26])
+def test_packed_relabelings_come_back_as_they_were_drawn(nbytes):
+    drawn = Relabelings.draw(37, 11, 1500, np.random.default_rng(3), limit=2**20)
+    labels = np.concatenate(list(drawn.blocks(bool, nbytes)))
+    np.testing.assert_array_equal(labels[0], np.arange(37) < 11)
+    np.testing.assert_array_equal(labels[1:], draw_labels(37, 11, 1500, np.random.default_rng(3)))
 
 
 class Coarse:

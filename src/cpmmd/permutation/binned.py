@@ -20,7 +20,7 @@ from cpmmd.core.progress import report
 from cpmmd.kernels.tilers import Scratch, Tiler
 from cpmmd.permutation import mmd
 from cpmmd.permutation.dense import quadratic_forms
-from cpmmd.permutation.labels import observed_and_others
+from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import TilePlan
 
 TARGET_BINS = 200  # in all; 50 to 100 already cost no visible power
@@ -84,10 +84,9 @@ def take_bins(x: Rows, y: Rows, size: int, first: int, second: int) -> Bins:
     return Bins(order, size, first, first + second, (len(x) - first * size, len(y) - second * size))
 
 
-def relabelings(bins: Bins, count: int, rng: np.random.Generator) -> tuple[Array, bool]:
-    """Return indicator rows of X over bins, the observed labeling first, and whether those are all there are."""
-    labels, exhaustive = observed_and_others(bins.count, bins.first, count, rng)
-    return labels.astype(np.float64), exhaustive
+def relabelings(bins: Bins, count: int, rng: np.random.Generator, limit: int | None = None) -> Relabelings:
+    """Return labelings of the bins, the observed one first."""
+    return Relabelings.draw(bins.count, bins.first, count, rng, limit)
 
 
 def bin_sums(load: Callable[[slice], Array], tiler: Tiler, bins: Bins, plan: TilePlan) -> Array:
@@ -210,6 +209,8 @@ def centre_sums(sums: Array, size: int) -> Array:
     return sums
 
 
-def binned_statistics(sums: Array, bins: Bins, labels: Array) -> Array:
-    """Return the squared MMD of every labeling (rows of ``labels``) from one kernel's bin sums, which are overwritten."""
-    return mmd.quadratic_constant(bins.m, bins.n) * quadratic_forms(centre_sums(sums, bins.size), labels)
+def binned_statistics(sums: Array, bins: Bins, labels: Relabelings) -> Array:
+    """Return the squared MMD of every labeling from one kernel's bin sums, which are overwritten."""
+    centred = centre_sums(sums, bins.size)
+    forms = np.concatenate([quadratic_forms(centred, block) for block in labels.blocks()])
+    return np.asarray(mmd.quadratic_constant(bins.m, bins.n) * forms)

@@ -9,13 +9,11 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Floating
 from cpmmd.permutation import mmd
-from cpmmd.permutation.labels import all_fit, all_labels, draw_in_chunks, observed
+from cpmmd.permutation.labels import BLOCK_ROWS, CHUNK_BYTES, all_fit, all_labels, draw_in_chunks, observed
 from cpmmd.permutation.ranking import Ranking
 
-CHUNK_BYTES = 64 * 2**20  # of label columns held at once
 PANELS = 4  # at most, of the triangular product
 PANEL_ROWS = 48  # at least
-BLOCK_ROWS = 512  # relabelings multiplied at once
 
 
 def permutation_test(

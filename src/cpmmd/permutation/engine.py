@@ -11,8 +11,9 @@ from cpmmd.core.arrays import Array, Rows
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.tilers import tiler_for
 from cpmmd.permutation import mmd
-from cpmmd.permutation.binned import Bins, bin_sums, centre_sums, cut_bins, relabelings
-from cpmmd.permutation.dense import permutation_test, quadratic_forms
+from cpmmd.permutation.binned import Bins, bin_sums, binned_statistics, cut_bins, relabelings
+from cpmmd.permutation.dense import permutation_test
+from cpmmd.permutation.labels import Relabelings, chunk_bytes
 from cpmmd.permutation.memory import DEFAULT_LIMIT, plan_tiles
 from cpmmd.permutation.ranking import Ranking
 
@@ -100,7 +101,9 @@ def kernel_test(
     """
     if len(rows) > DENSE_ROWS or 8 * len(rows) ** 2 > memory_limit:
         return _binned_test(kernel, load, rows, m, n_permutations, rng, memory_limit)
-    ranking = permutation_test(kernel.gram(load(rows)), m, n_permutations=n_permutations, rng=rng, overwrite=True)
+    ranking = permutation_test(
+        kernel.gram(load(rows)), m, n_permutations=n_permutations, rng=rng, overwrite=True, chunk_bytes=chunk_bytes(memory_limit)
+    )
     return KernelTest(ranking, (m, len(rows) - m), Engine("dense"))
 
 
@@ -119,17 +122,16 @@ def _binned_test(
     middle = load(np.sort(sample_stream.choice(rows, min(len(rows), MIDDLE_ROWS), replace=False)))
     plan = plan_tiles(memory_limit, width=middle.shape[1], n_kernels=1, bins=bins.count)
     sums = bin_sums(lambda part: load(order[part]), tiler_for(kernel, middle), bins, plan)[0]
-    labels, exhaustive = relabelings(bins, n_permutations, label_stream)
-    ranking = rank_bins(sums, bins, labels, exhaustive=exhaustive)
+    labels = relabelings(bins, n_permutations, label_stream, memory_limit)
+    ranking = rank_bins(sums, bins, labels)
     return KernelTest(ranking, (bins.m, bins.n), Engine.of(bins), left_out(bins))
 
 
-def rank_bins(sums: Array, bins: Bins, labels: Array, *, exhaustive: bool) -> Ranking:
+def rank_bins(sums: Array, bins: Bins, labels: Relabelings) -> Ranking:
     """Rank the observed statistic among the relabelings of bins; the sums are overwritten."""
-    centred = centre_sums(sums, bins.size)
-    constant = mmd.quadratic_constant(bins.m, bins.n)
-    values = constant * quadratic_forms(centred, labels)
-    return Ranking.of(values, tolerance=TIE * constant * float(np.linalg.norm(centred)), exhaustive=exhaustive)
+    values = binned_statistics(sums, bins, labels)
+    tolerance = TIE * mmd.quadratic_constant(bins.m, bins.n) * float(np.linalg.norm(sums))  # centred by now
+    return Ranking.of(values, tolerance=tolerance, exhaustive=labels.exhaustive)
 
 
 def left_out(bins: Bins) -> tuple[str, ...]:

@@ -4,30 +4,105 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import combinations
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cpmmd.core.arrays import Labels
+from cpmmd.core.text import bytes_in_words
+from cpmmd.errors import InputError, Setting
+
+CHUNK_BYTES = 64 * 2**20  # of labels in work at once
+BLOCK_ROWS = 512  # relabelings multiplied at once
+SHARE_OF_LIMIT = 4  # a quarter of the memory may go to relabelings
+
+
+@dataclass(frozen=True, eq=False)
+class Relabelings:
+    """Many labelings, the observed one first, held in one bit a row and given out in blocks.
+
+    Attributes
+    ----------
+    bits
+        A labeling a row, packed.
+    size
+        Rows (or bins) that are labelled.
+    exhaustive
+        Whether these are all there are.
+    signs
+        Whether a label is given out as 1 or -1 instead of 1 or 0.
+    """
+
+    bits: npt.NDArray[np.uint8]
+    size: int
+    exhaustive: bool = False
+    signs: bool = False
+
+    @classmethod
+    def packed(cls, chunks: Iterator[Labels], count: int, size: int, limit: int | None, **kind: bool) -> Relabelings:
+        """Hold ``count`` labelings that come in chunks; refused when they take more than their share of ``limit`` bytes."""
+        width = -(-size // 8)
+        _check_room(count, width, limit)
+        bits, done = np.empty((count, width), np.uint8), 0
+        for chunk in chunks:
+            bits[done : done + len(chunk)] = np.packbits(chunk, axis=1)
+            done += len(chunk)
+        return cls(bits, size, **kind)
+
+    @classmethod
+    def draw(cls, size: int, first: int, count: int, rng: np.random.Generator, limit: int | None = None) -> Relabelings:
+        """Return the observed labeling and the others below it: all there are where they are no more than ``count``.
+
+        Examples
+        --------
+        >>> labels = Relabelings.draw(6, 3, 999, np.random.default_rng(0))
+        >>> len(labels), labels.exhaustive, labels.array()[0].tolist()
+        (20, True, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+        """
+        if all_fit(size, first, count):
+            return cls.packed(iter([all_labels(size, first)]), math.comb(size, first), size, limit, exhaustive=True)
+        others = draw_in_chunks(size, first, count, rng, chunk_bytes(limit))
+        return cls.packed(chain([observed(size, first)[None]], others), count + 1, size, limit)
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    def blocks(self, dtype: Any = np.float64, nbytes: int = CHUNK_BYTES) -> Iterator[npt.NDArray[Any]]:
+        """Yield the labelings, some at a time; what is computed from them one by one does not depend on how many."""
+        step = max(1, nbytes // (16 * self.size * BLOCK_ROWS)) * BLOCK_ROWS
+        for start in range(0, len(self.bits), step):
+            labels = np.unpackbits(self.bits[start : start + step], axis=1, count=self.size).astype(dtype)
+            yield 2 * labels - 1 if self.signs else labels
+
+    def array(self, dtype: Any = np.float64) -> npt.NDArray[Any]:
+        """Return all of them at once."""
+        return np.concatenate(list(self.blocks(dtype)))
+
+
+def chunk_bytes(limit: int | None) -> int:
+    """Return how many bytes of labels may be in work at once within a limit."""
+    return CHUNK_BYTES if limit is None else max(2**16, min(CHUNK_BYTES, limit // (4 * SHARE_OF_LIMIT)))
+
+
+def _check_room(count: int, width: int, limit: int | None) -> None:
+    if limit is not None and count * width > limit // SHARE_OF_LIMIT:
+        raise InputError(
+            "Relabelings may take a quarter of the memory. {count} of them take {needed}, and {setting} is {limit}. Raise it, or "
+            "ask for fewer with {fewer}.",
+            count=count,
+            needed=bytes_in_words(count * width),
+            setting=Setting("memory_limit"),
+            limit=bytes_in_words(limit),
+            fewer=Setting("n_permutations"),
+        )
 
 
 def all_fit(size: int, first: int, count: int) -> bool:
     """Whether the relabelings of ``first`` among ``size`` are no more than ``count``, so that all of them can be used."""
     return math.comb(size, first) <= count
-
-
-def observed_and_others(size: int, first: int, count: int, rng: np.random.Generator) -> tuple[Labels, bool]:
-    """Return the observed labeling and the others below it, and whether those are all there are.
-
-    Examples
-    --------
-    >>> labels, exhaustive = observed_and_others(6, 3, 999, np.random.default_rng(0))
-    >>> labels.shape, exhaustive, labels[0].tolist()
-    ((20, 6), True, [True, True, True, False, False, False])
-    """
-    if all_fit(size, first, count):
-        return all_labels(size, first), True
-    return np.vstack([observed(size, first)[None], draw_labels(size, first, count, rng)]), False
 
 
 def observed(size: int, first: int) -> Labels:

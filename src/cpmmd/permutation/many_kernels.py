@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from cpmmd.core.arrays import Array
 from cpmmd.permutation import mmd
-from cpmmd.permutation.dense import CHUNK_BYTES, quadratic_forms
+from cpmmd.permutation.dense import quadratic_forms
+from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings
 
 Single = npt.NDArray[np.float32]
 ROWS = 128  # rows of a kernel matrix evaluated at a time
@@ -53,21 +54,19 @@ def paired_matrix(distances: Array, n: int, values: Callable[[Array], Array]) ->
     return H, total
 
 
-def forms(matrix: Single, draws: npt.NDArray[np.bool_] | npt.NDArray[np.int8]) -> Array:
-    """Return w' A w for every row w of ``draws``, a chunk of them at a time."""
-    step = max(1, CHUNK_BYTES // (4 * len(matrix)))
-    chunks = range(0, len(draws), step)
-    return np.concatenate([quadratic_forms(matrix, draws[c : c + step].astype(np.float32)) for c in chunks])
+def forms(matrix: Single, draws: Relabelings, nbytes: int = CHUNK_BYTES) -> Array:
+    """Return w' A w for every labeling w, a block of them at a time."""
+    return np.concatenate([quadratic_forms(matrix, block) for block in draws.blocks(np.float32, nbytes)])
 
 
-def permutation_statistics(matrix: Single, labels: npt.NDArray[np.bool_], m: int) -> tuple[Array, float]:
-    """Return the squared MMD under every labeling (rows of ``labels``) and the tie tolerance; ``matrix`` is overwritten.
+def permutation_statistics(matrix: Single, labels: Relabelings, m: int, nbytes: int = CHUNK_BYTES) -> tuple[Array, float]:
+    """Return the squared MMD under every labeling and the tie tolerance; ``matrix`` is overwritten.
 
     The observed labeling must be one of them: its statistic is ranked in the same precision as the others.
     """
     centred = mmd.u_centre(matrix, overwrite=True)
     constant = mmd.quadratic_constant(m, len(matrix) - m)
-    return constant * forms(centred, labels), constant * TIE * frobenius(centred)
+    return constant * forms(centred, labels, nbytes), constant * TIE * frobenius(centred)
 
 
 def frobenius(matrix: Single) -> float:

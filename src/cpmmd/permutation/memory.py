@@ -65,3 +65,19 @@ def require_dense(limit: int, *, rows: int, matrices: int, method: str) -> None:
             other=Setting("method", "cp-full"),
             simple=Setting("method", "median"),
         )
+
+
+def require_training(limit: int, *, rows: int, matrices: int) -> None:
+    """Refuse training matrices that do not fit."""
+    needed = 8 * matrices * rows * rows
+    if needed > limit:
+        raise InputError(
+            "Choosing a kernel holds {matrices} matrices of {rows} x {rows} training rows, {needed}, more than the {limit} of "
+            "{setting}. Raise the limit, train on fewer rows with SplitTest(max_train_rows=...), or use {other}.",
+            matrices=matrices,
+            rows=rows,
+            needed=bytes_in_words(needed),
+            limit=bytes_in_words(limit),
+            setting=Setting("memory_limit"),
+            other=Setting("method", "cp-full"),
+        )

@@ -16,6 +16,7 @@ from cpmmd.core.arrays import Array
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.kernels.tilers import path_tiler
 from cpmmd.permutation.binned import Bins, bin_sums, binned_statistics
+from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import plan_tiles
 
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
@@ -61,7 +62,7 @@ def geometry_paths(
     load: Callable[[slice], Array],
     grids: Sequence[Grid],
     bins: Bins,
-    labels: Array,
+    labels: Relabelings,
     sample: Array,
     memory_limit: int,
 ) -> list[Path]:
@@ -74,7 +75,7 @@ def geometry_paths(
     grids
         The bandwidths of each family, a factor sqrt(2) apart.
     labels
-        Indicator rows of X over bins, the observed one first.
+        Of the bins, the observed one first.
     sample
         Some rows of the pool, chosen without looking at labels, for the median distance.
     """
@@ -100,7 +101,7 @@ def geometry_paths(
     ]
 
 
-def _path(grid: Grid, bandwidths: Array, sums: Array, bins: Bins, labels: Array) -> Path:
+def _path(grid: Grid, bandwidths: Array, sums: Array, bins: Bins, labels: Relabelings) -> Path:
     """Return the path of one family from its bin sums, without the bandwidths that see too few.
 
     A row's effective neighbours are the sum of its kernel values with the others. Where there are few on average, what is left

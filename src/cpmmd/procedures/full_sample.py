@@ -18,6 +18,7 @@ from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily
 from cpmmd.kernels.tilers import tiler_for
 from cpmmd.permutation.binned import TARGET_BINS, Bins, bin_sums, binned_statistics, cut_bins, relabelings
 from cpmmd.permutation.engine import Engine, left_out
+from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import plan_tiles
 from cpmmd.permutation.paths import MEDIAN_ROWS, Path, geometry_paths
 from cpmmd.permutation.ranking import Ranking
@@ -89,7 +90,7 @@ class FullSampleTest(Procedure):
         """Evaluate all paths under common relabelings, score, rank."""
         bin_stream, label_stream, sample_stream = rng.spawn(3)
         bins = cut_bins(pool.m, pool.n, bin_stream, target=self.bins)
-        labels, exhaustive = relabelings(bins, options.n_permutations, label_stream)
+        labels = relabelings(bins, options.n_permutations, label_stream, options.memory_limit)
         some = sample_stream.permutation(pool.m + pool.n)[:MEDIAN_ROWS]
         preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
         entrants = self._entrants(pool, preparations, _Relabelled(bins, labels, some, options.memory_limit))
@@ -98,7 +99,7 @@ class FullSampleTest(Procedure):
         return self.conclude(
             pool,
             options,
-            Ranking.of(contest.statistic, tolerance=TIE, exhaustive=exhaustive),
+            Ranking.of(contest.statistic, tolerance=TIE, exhaustive=labels.exhaustive),
             tested_sizes=(bins.m, bins.n),
             kernel=entrants[winner].kernel(best),
             preparation=preparations[entrants[winner].scale],
@@ -136,7 +137,7 @@ class _Relabelled:
     """The relabelings common to all classes, some rows for medians, and the memory."""
 
     bins: Bins
-    labels: Array
+    labels: Relabelings
     some: Rows
     memory_limit: int
 

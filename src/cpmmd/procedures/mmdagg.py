@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
 from cpmmd.permutation import many_kernels as many
-from cpmmd.permutation.labels import draw_labels
+from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings, chunk_bytes, draw_in_chunks, observed
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.procedures.base import Method, Procedure, RunOptions, note_powerless
@@ -115,20 +115,19 @@ class MMDAgg(Procedure):
         weights = bandwidth_weights(self.weights, len(collection[0][1])) / len(self.kernels)
         weight = np.concatenate([weights for _ in collection])
         singles = [RadialKernel(name, float(b)) for name, grid in collection for b in grid]
-        values, tolerance, observed = simulate(matrix, pool.m, singles, b1 + b2, rng)
+        values, tolerance, observed = simulate(matrix, pool.m, singles, b1 + b2, rng, options.memory_limit)
         rejected, u = aggregate(values, tolerance, weight, options.alpha, b1, self.b3)
-        ranks = np.array([many.upper_ranks(v, t) for v, t in zip(values, tolerance, strict=True)])
-        combined = (ranks / ranks.shape[1] / weight[:, None]).min(axis=0)
+        combined, first = combine(values, tolerance, weight)
         tests = tuple(
-            SingleTest(single.name, single.bandwidth, float(v), float(r[0] / len(r)), float(w), rejected=bool(hit))
-            for single, v, r, w, hit in zip(singles, observed, ranks, weight, rejected, strict=True)
+            SingleTest(single.name, single.bandwidth, float(v), float(p), float(w), rejected=bool(hit))
+            for single, v, p, w, hit in zip(singles, observed, first, weight, rejected, strict=True)
         )
         return self.conclude(
             pool,
             options,
             Ranking.of(-np.log(combined), tolerance=1e-12, exhaustive=False),
             tested_sizes=(pool.m, pool.n),
-            kernel=singles[int(np.argmin(ranks[:, 0] / weight))],
+            kernel=singles[int(np.argmin(first / weight))],
             preparation=preparation,
             notes=note_powerless(2.0 ** (1 - pool.m), options.alpha, (pool.m, pool.n)) if pool.m == pool.n else (),
             collection=Collection(tests, resampling(pool.m, pool.n), level_correction=u, decision=bool(rejected.any())),
@@ -177,40 +176,56 @@ def bandwidth_weights(kind: str, count: int) -> Array:
 
 
 def simulate(
-    pool: Array, m: int, singles: list[RadialKernel], count: int, rng: np.random.Generator
+    pool: Array, m: int, singles: list[RadialKernel], count: int, rng: np.random.Generator, limit: int | None = None
 ) -> tuple[Array, Array, Array]:
     """Return the statistics of all single tests, observed first, under ``count`` common relabelings.
 
     Beside them their tie tolerances, and the observed ones again in double precision.
     """
     n = len(pool) - m
-    draws = _signs(n, count, rng) if m == n else _labels(m, n, count, rng)
+    draws = _signs(n, count, rng, limit) if m == n else _labels(m, n, count, rng, limit)
     values, tolerance = np.empty((len(singles), count + 1)), np.empty(len(singles))
     observed = np.empty(len(singles))
     for norm in dict.fromkeys(single.norm for single in singles):
         apart = distances(norm, pool)
         for i, single in enumerate(singles):
             if single.norm == norm:
-                values[i], tolerance[i], observed[i] = _statistics(apart, m, single, draws)
+                values[i], tolerance[i], observed[i] = _statistics(apart, m, single, draws, chunk_bytes(limit))
     return values, tolerance, observed
 
 
-def _signs(n: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.int8]:
-    return np.vstack([np.ones((1, n), np.int8), 2 * rng.integers(0, 2, size=(count, n), dtype=np.int8) - 1])
+def _signs(n: int, count: int, rng: np.random.Generator, limit: int | None) -> Relabelings:
+    """Draw signs of pairs, in chunks that do not depend on the limit: a chunk's draws begin anew."""
+    step = max(1, CHUNK_BYTES // n)
+    sizes = [min(step, count - start) for start in range(0, count, step)]
+    chunks = (rng.integers(0, 2, size=(size, n), dtype=np.int8).astype(bool) for size in sizes)
+    return Relabelings.packed(chain([np.ones((1, n), bool)], chunks), count + 1, n, limit, signs=True)
 
 
-def _labels(m: int, n: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    return np.vstack([(np.arange(m + n) < m)[None], draw_labels(m + n, m, count, rng)])
+def _labels(m: int, n: int, count: int, rng: np.random.Generator, limit: int | None) -> Relabelings:
+    """Draw relabelings of the pool; the authors do not enumerate them where they are few."""
+    others = draw_in_chunks(m + n, m, count, rng, chunk_bytes(limit))
+    return Relabelings.packed(chain([observed(m + n, m)[None]], others), count + 1, m + n, limit)
 
 
-def _statistics(apart: Array, m: int, single: RadialKernel, draws: npt.NDArray[Any]) -> tuple[Array, float, float]:
+def _statistics(apart: Array, m: int, single: RadialKernel, draws: Relabelings, nbytes: int) -> tuple[Array, float, float]:
     """Return one kernel's statistics, observed first, its tie tolerance, and the observed one in double precision."""
-    if draws.dtype == bool:
+    if not draws.signs:
         matrix, mmd2, _ = many.pooled_matrix(apart, m, single.of_distances)
-        return *many.permutation_statistics(matrix, draws, m), mmd2
+        return *many.permutation_statistics(matrix, draws, m, nbytes), mmd2
     H, total = many.paired_matrix(apart, m, single.of_distances)
     scale = 1 / (m * (m - 1))
-    return scale * many.forms(H, draws), scale * many.TIE * many.frobenius(H), scale * total
+    return scale * many.forms(H, draws, nbytes), scale * many.TIE * many.frobenius(H), scale * total
+
+
+def combine(values: Array, tolerance: Array, weight: Array) -> tuple[Array, Array]:
+    """Return the smallest weighted p-value of each relabeling, and each single test's own p-value on the labels as they came."""
+    smallest, first = np.full(values.shape[1], np.inf), np.empty(len(values))
+    for i, (row, close, share) in enumerate(zip(values, tolerance, weight, strict=True)):
+        pvalues = many.upper_ranks(row, close) / len(row)
+        first[i] = pvalues[0]
+        np.minimum(smallest, pvalues / share, out=smallest)
+    return smallest, first
 
 
 def aggregate(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import logsumexp
 
 from cpmmd.core import validation
-from cpmmd.core.arrays import Array, Labels
+from cpmmd.core.arrays import Array
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
 from cpmmd.permutation import many_kernels as many
-from cpmmd.permutation.labels import observed_and_others
+from cpmmd.permutation.labels import Relabelings, chunk_bytes
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.procedures.base import Method, Procedure, RunOptions
@@ -89,58 +89,63 @@ class MMDFuse(Procedure):
         m, n = pool.m, pool.n
         require_dense(options.memory_limit, rows=m + n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(pool, scale=self.scale)
-        labels, exhaustive = observed_and_others(m + n, m, options.n_permutations, rng)
+        labels = Relabelings.draw(m + n, m, options.n_permutations, rng, options.memory_limit)
         pairs = min(m, n) * (min(m, n) - 1)
         sharpness = self.lambda_multiplier * (pairs if self.scaling == "code" else math.sqrt(pairs))
-        members = self._members(preparation.transform(pool), m, pairs, labels)
-        values, tolerance, spread, observed = (
-            np.array([getattr(member, name) for member in members]) for name in ("values", "tolerance", "spread", "observed")
-        )
-        fused = logsumexp(sharpness * values / spread[:, None], axis=0) - math.log(len(members))
-        exact = sharpness * observed / spread  # ranked in the precision of the relabelings, reported in double precision
+        fusion = _Fusion(sharpness, np.full(len(labels), -np.inf))
+        self._fuse(fusion, preparation.transform(pool), m, pairs, labels, chunk_bytes(options.memory_limit))
         ranking = Ranking.of(
-            fused,
-            tolerance=float((sharpness * tolerance / spread).max()),
-            exhaustive=exhaustive,
-            statistic=float(logsumexp(exact)) - math.log(len(members)),
+            fusion.fused - math.log(len(fusion.singles)),
+            tolerance=fusion.tolerance,
+            exhaustive=labels.exhaustive,
+            statistic=float(logsumexp(fusion.exact)) - math.log(len(fusion.exact)),
         )
         return self.conclude(
             pool,
             options,
             ranking,
             tested_sizes=(m, n),
-            kernel=members[int(np.argmax(exact))].kernel,
+            kernel=fusion.kernels[int(np.argmax(fusion.exact))],
             preparation=preparation,
-            collection=Collection(tuple(one.single(len(members)) for one in members), "permutations", sharpness=sharpness),
+            collection=Collection(fusion.tests, "permutations", sharpness=sharpness),
         )
 
-    def _members(self, matrix: Array, m: int, pairs: int, labels: Labels) -> list[_Member]:
-        """Evaluate every kernel of the collection under all relabelings."""
-        members = []
+    def _fuse(self, fusion: _Fusion, matrix: Array, m: int, pairs: int, labels: Relabelings, nbytes: int) -> None:
+        """Add every kernel of the collection under all relabelings."""
         for norm in dict.fromkeys(profile(name).norm for name in self.kernels):
             apart = distances(norm, matrix)
             grid = bandwidth_grid(apart, self.n_bandwidths)
             for kernel in (k for name in self.kernels if profile(name).norm == norm for k in _kernels(name, grid)):
                 values, observed, squares = many.pooled_matrix(apart, m, kernel.of_distances)
                 spread = math.sqrt(max(squares / pairs, 1e-300))
-                members.append(_Member(kernel, *many.permutation_statistics(values, labels, m), spread, observed))
-        return members
+                fusion.add(kernel, *many.permutation_statistics(values, labels, m, nbytes), spread, observed)
 
 
-@dataclass(frozen=True, eq=False)
-class _Member:
-    """A kernel under all relabelings: statistics (observed first), tie tolerance, norm to divide by, the observed one exactly."""
+@dataclass(eq=False)
+class _Fusion:
+    """The soft maximum over kernels under all relabelings, one kernel after the other: none but it is held for all of them."""
 
-    kernel: RadialKernel
-    values: Array
-    tolerance: float
-    spread: float
-    observed: float
+    sharpness: float
+    fused: Array
+    tolerance: float = 0.0
+    kernels: list[RadialKernel] = field(default_factory=list)
+    singles: list[SingleTest] = field(default_factory=list)
+    exact: list[float] = field(default_factory=list)  # ranked in the precision of the relabelings, reported in double precision
 
-    def single(self, count: int) -> SingleTest:
-        """Return its own test as one of ``count``."""
-        rank = int(many.upper_ranks(self.values[:1], self.tolerance, self.values)[0])
-        return SingleTest(self.kernel.name, self.kernel.bandwidth, self.observed, rank / len(self.values), 1 / count)
+    def add(self, kernel: RadialKernel, values: Array, tolerance: float, spread: float, observed: float) -> None:
+        """Take in a kernel: statistics (observed first), tie tolerance, norm to divide by, the observed one exactly."""
+        rank = int(many.upper_ranks(values[:1], tolerance, values)[0])
+        self.singles.append(SingleTest(kernel.name, kernel.bandwidth, observed, rank / len(values), 1.0))
+        self.kernels.append(kernel)
+        self.exact.append(self.sharpness * observed / spread)
+        self.tolerance = max(self.tolerance, self.sharpness * tolerance / spread)
+        values *= self.sharpness / spread
+        np.logaddexp(self.fused, values, out=self.fused)
+
+    @property
+    def tests(self) -> tuple[SingleTest, ...]:
+        """The single tests, of equal weight."""
+        return tuple(replace(single, weight=1 / len(self.singles)) for single in self.singles)
 
 
 def _kernels(name: str, grid: Array) -> list[RadialKernel]:

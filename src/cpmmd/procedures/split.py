@@ -20,6 +20,7 @@ from cpmmd.kernels.deep.families import Deep, Mixture
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.permutation.engine import KernelTest, kernel_test
+from cpmmd.permutation.memory import require_training
 from cpmmd.procedures.base import Choice, Method, Procedure, RunOptions
 from cpmmd.procedures.findings import Evidence, Splits
 from cpmmd.procedures.outcome import TestOutcome
@@ -178,9 +179,12 @@ class SplitTest(Procedure):
     def _train(self, pool: Pool, rows: Rows | None, m: int, options: RunOptions, streams: list[np.random.Generator]) -> _Trained:
         """Calibrate and select on some rows of the pool, the first ``m`` of which are of X."""
         calibration_stream, selection_stream = streams
+        selector = selector_for(self.family, self.ascent)
+        size = pool.m + pool.n if rows is None else len(rows)
+        at_once = size if self.ascent is None else min(size, self.ascent.batch_rows)
+        require_training(options.memory_limit, rows=at_once, matrices=selector.matrices)
         preparation = Preparation.fit(pool, rows, scale=self.scale)
         train = PreparedPool(preparation.transform(pool, rows), m, pool.row_shape)
-        selector = selector_for(self.family, self.ascent)
         criterion, calibration = self._calibrate(selector, train, options.alpha, calibration_stream)
         return _Trained(train, preparation, criterion, calibration, selector.select(train, criterion, selection_stream))
 

@@ -34,6 +34,7 @@ class AscentSelector:
 
     family: TrainedFamily
     options: Ascent
+    matrices: int = 10  # with those that the gradient needs
 
     def select(self, train: PreparedPool, criterion: Criterion, rng: np.random.Generator) -> Selection:
         """Return the trained kernel that maximises ``criterion`` on the training half."""

@@ -78,6 +78,7 @@ class ScalarSelector:
 
     family: ScaleFamily
     calibration_note: str = ""
+    matrices: int = 4
 
     def select(self, train: PreparedPool, criterion: Criterion, rng: np.random.Generator) -> Selection:  # noqa: ARG002
         """Return the bandwidth that maximises ``criterion`` on the training half."""

@@ -23,6 +23,10 @@ class Selector(Protocol):
     """Maximises any criterion over one family."""
 
     @property
+    def matrices(self) -> int:
+        """How many kernel matrices of the training half it holds at once, as measured."""
+
+    @property
     def calibration_note(self) -> str:
         """What calibration does differently from selection, if anything."""
 

@@ -1,0 +1,43 @@
+"""``memory_limit`` holds for everything that grows with the relabelings and with the training half, not for kernels alone."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from cpmmd import CpmmdError, two_sample_test
+
+DATA = np.random.default_rng(0)
+X, Y = DATA.normal(size=(40, 2)), DATA.normal(size=(50, 2))
+MB = 10**6
+
+
+@pytest.mark.parametrize("method", ["mmdfuse", "mmdagg", "cp-full", "median"])
+def test_a_hundred_thousand_relabelings_stay_within_the_limit(method):
+    """Held row by row in double precision they alone would take 144 MB, and MMDAgg's 288."""
+    two_sample_test(X, Y, method=method, rng=0, n_permutations=19)
+    tracemalloc.start()
+    try:
+        result = two_sample_test(X, Y, method=method, rng=0, n_permutations=100_000, memory_limit=100 * MB)
+        assert tracemalloc.get_traced_memory()[1] < 100 * MB
+    finally:
+        tracemalloc.stop()
+    assert len(result.null_distribution) >= 100_000
+
+
+@pytest.mark.parametrize("method", ["mmdfuse", "median", "cp-full"])
+def test_the_answer_does_not_depend_on_the_limit(method):
+    small, large = (two_sample_test(X, Y, method=method, rng=0, memory_limit=limit) for limit in ("20MB", "2GB"))
+    assert small.pvalue == large.pvalue
+    np.testing.assert_array_equal(small.null_distribution, large.null_distribution)
+
+
+def test_relabelings_that_do_not_fit_are_refused():
+    with pytest.raises(CpmmdError, match="Relabelings may take a quarter of the memory"):
+        two_sample_test(X, Y, method="mmdfuse", rng=0, n_permutations=10_000_000, memory_limit="100MB")
+
+
+def test_training_matrices_that_do_not_fit_are_refused():
+    x, y = DATA.normal(size=(2, 1000, 2))
+    with pytest.raises(CpmmdError, match="Choosing a kernel holds 4 matrices of 1000 x 1000"):
+        two_sample_test(x, y, method="cp-linear", rng=0, memory_limit="20MB")
