@@ -39,9 +39,9 @@ def say_where(explanation: Explanation) -> None:
 
 
 def _row(column: ColumnContribution) -> tuple[str, ...]:
-    means = [column.mean_x, column.mean_y]
-    numbers = ["" if value is None else f"{value:.4g}" for value in means]
-    return (column.name, f"{column.contribution:.0%}", f"{column.standard_error:.0%}", *numbers)
+    from cpmmd.explain.typical import typical
+
+    return (column.name, f"{column.contribution:.0%}", f"{column.standard_error:.0%}", *typical(column))
 
 
 def document(explanation: Explanation | None) -> dict[str, Any] | None:
