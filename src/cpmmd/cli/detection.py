@@ -30,9 +30,10 @@ def fit(
     if not Path(output).parent.is_dir():
         raise InputError(f"There is no folder {str(Path(output).parent)!r} for the detector. Make it first.")
     check_target(output, force=force, inputs=[name for name in (file, example) if name is not None])
-    samples = reading.read([file] if example is None else [file, example])
-    detector = DriftDetector(**settings.keywords()).fit(*(sample.data for sample in samples))
-    detector.save(output)
+    with progress("fitting"):
+        samples = reading.read([file] if example is None else [file, example])
+        detector = DriftDetector(**settings.keywords()).fit(*(sample.data for sample in samples))
+        detector.save(output)
     options = {"--output": output, "--example": example, **reading.arguments(), **settings.arguments(detector.seed_)}
     again = command_line("fit", [file], options)
     noticed = list(dict.fromkeys((*(line for sample in samples for line in sample.notes), *detector.notes_)))
@@ -161,8 +162,7 @@ def _test_all(
     checked = []
     with progress() as line:
         for done, (file, name) in enumerate(zip(files, _names(files), strict=True)):
-            if line is not None:
-                line("batch", done + 1, len(files))
+            line("batch", done + 1, len(files))
             try:
                 (sample,) = reading.read([file])
                 with calling_samples(batch=sample.label):
