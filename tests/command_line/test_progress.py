@@ -45,7 +45,7 @@ def test_a_step_that_is_over_says_no_more(monkeypatch):
     assert not [thread for thread in threading.enumerate() if thread.name.endswith("(speak)")]
 
 
-def test_every_long_step_of_a_command_is_told(pair, tmp_path, monkeypatch):
+def test_every_long_step_of_a_command_is_told(pair, monkeypatch):
     steps = []
     monkeypatch.setattr(_Log, "__init__", lambda self, step: steps.append(step) or io.StringIO.__init__(self))
     monkeypatch.setattr(_Log, "wipe", lambda _: None)

@@ -152,6 +152,7 @@ def check(
     columns: options.Columns = None,
     drop: options.Drop = None,
     text: options.Text = None,
+    missing: options.MissingOfBatch = None,
     format: options.Format = None,
     file_limit: options.FileLimit = None,
     json: options.Json = False,
@@ -174,7 +175,8 @@ def check(
     from cpmmd.cli.detection import Checking, check
 
     reading = Reading.of(columns, drop, text, format, file_limit)
-    differs, failed = check(detector, batches, reading, Checking(alpha, history, again), Answering(json, report, explain, force))
+    checking = Checking(alpha, history, again, missing)
+    differs, failed = check(detector, batches, reading, checking, Answering(json, report, explain, force))
     raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
 
 

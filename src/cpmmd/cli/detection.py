@@ -109,6 +109,11 @@ class Checking:
     alpha: float | None = None
     history: str | None = None
     again: bool = False
+    missing: str | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the options that were set, but for ``--again``, which has no value."""
+        return {"--alpha": self.alpha, "--history": self.history, "--missing": self.missing}
 
 
 def check(
@@ -124,20 +129,22 @@ def check(
     if list(files).count(STDIN) > 1:
         raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
     detector = DriftDetector.load(detector_file)
+    if checking.missing is not None:
+        validation.missing(checking.missing)
     alpha = validation.open_unit("alpha", detector.alpha if checking.alpha is None else checking.alpha)
     history = None if checking.history is None else History(checking.history)
     try:
         known = {} if history is None else {record["key"]: record for record in history.records()}
         keep = None if history is None else history.append
-        checked = _test_all(detector, files, reading, {} if checking.again else known, keep)
-        checked = _decide(_refine(checked, detector, files, reading, alpha), alpha, answering)
+        checked = _test_all(detector, files, reading, {} if checking.again else known, keep, checking.missing)
+        checked = _decide(_refine(checked, detector, files, reading, alpha, checking.missing), alpha, answering)
         if history is not None:
             _settle(history, checked)
         series = [b.record for b in checked if b.record] if history is None else history.records()
     finally:
         if history is not None:
             history.close()
-    options = {"--alpha": checking.alpha, "--history": checking.history, **reading.arguments()}
+    options = {**checking.arguments(), **reading.arguments()}
     again = command_line("check", [detector_file, *files], options) + (" --again" if checking.again else "")
     if answering.report is not None:
         _write_report(series, answering.report, alpha, detector_file, again)
@@ -157,6 +164,7 @@ def _test_all(
     reading: Reading,
     known: dict[str, Any],
     keep: Callable[[dict[str, Any]], bool] | None,
+    missing: str | None,
 ) -> list[Checked]:
     """Test every batch that is not known and keep it at once; one that cannot be read does not stop the others."""
     checked = []
@@ -166,11 +174,11 @@ def _test_all(
             try:
                 (sample,) = reading.read([file])
                 with calling_samples(batch=sample.label):
-                    key = detector.key(sample.data)
+                    key = detector.key(sample.data, missing=missing)
                     if key in known:  # by content: the name may have come before with other rows
                         checked.append(Checked(name, known[key]))
                         continue
-                    found = replace(detector.test(sample.data, name=name), path=_place(file))
+                    found = replace(detector.test(sample.data, name=name, missing=missing), path=_place(file))
                 record = found.to_dict()
                 kept = keep is None or keep(record)
                 again = sample if found.reject else None  # its rows are wanted once more
@@ -195,7 +203,9 @@ def _names(files: Sequence[str]) -> list[str]:
     return list(files)
 
 
-def _refine(checked: list[Checked], detector: Any, files: Sequence[str], reading: Reading, alpha: float) -> list[Checked]:
+def _refine(
+    checked: list[Checked], detector: Any, files: Sequence[str], reading: Reading, alpha: float, missing: str | None
+) -> list[Checked]:
     """Test batches of small p again with as many permutations as their number takes; valid for the reason in ``run_many``.
 
     Without it nothing could be found among many: the smallest p of 999 permutations, times 61 batches, is above .05.
@@ -203,16 +213,20 @@ def _refine(checked: list[Checked], detector: Any, files: Sequence[str], reading
     from cpmmd.core import validation
 
     needed = validation.permutations_among(alpha, max(1, sum(batch.pending for batch in checked)))
-    return [_with_more(batch, detector, file, reading, needed, alpha) for batch, file in zip(checked, files, strict=True)]
+    return [
+        _with_more(batch, detector, file, reading, needed, alpha, missing) for batch, file in zip(checked, files, strict=True)
+    ]
 
 
-def _with_more(batch: Checked, detector: Any, file: str, reading: Reading, needed: int, alpha: float) -> Checked:
+def _with_more(
+    batch: Checked, detector: Any, file: str, reading: Reading, needed: int, alpha: float, missing: str | None
+) -> Checked:
     had = detector.n_permutations_ if batch.result is None else batch.result.n_permutations  # None: from a call that was stopped
     enough = had >= needed or (batch.result is not None and batch.result.exhaustive)
     if not batch.pending or enough or batch.record["pvalue"] > alpha:
         return batch
     (sample,) = (batch.sample,) if batch.sample is not None else reading.read([file])
-    found = detector.test(sample.data, name=batch.name, n_permutations=needed)
+    found = detector.test(sample.data, name=batch.name, n_permutations=needed, missing=missing)
     again = {**found.to_dict(), **{name: batch.record[name] for name in ("key", "path", "time")}}
     return replace(batch, record=again, result=found.result)
 
