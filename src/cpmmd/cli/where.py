@@ -26,6 +26,16 @@ def explain_if_found(result: TestResult, *, in_full: bool = False) -> Explanatio
         return None
 
 
+def effect_in_passing(result: TestResult) -> float | None:
+    """Return how often a row is told from one of the other sample; None where that cannot be said."""
+    from cpmmd.explain.explanation import effect_size
+
+    try:
+        return effect_size(result, max_rows=LOOK["max_rows"]).probability
+    except CpmmdError:
+        return None
+
+
 def say_where(explanation: Explanation) -> None:
     """Print the sentence and the leading columns."""
     say()

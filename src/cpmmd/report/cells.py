@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cpmmd.core.text import harmless, number_format
+from cpmmd.core.text import LINE, NAME, harmless, number_format
 
 NOTHING = "–"
 NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers
@@ -48,7 +48,7 @@ def cell_text(value: Any, kind: str) -> str:
         return "yes" if value else "no"
     if kind == "time":
         return harmless(value).replace("T", " ")[:16]  # to the minute
-    return harmless(value)
+    return harmless(value, LINE if kind == "words" else NAME)
 
 
 def number(value: float) -> str:
