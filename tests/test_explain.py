@@ -13,6 +13,7 @@ from cpmmd.core.text import harmless
 from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError
 from cpmmd.explain.contributions import permutation_drops
+from cpmmd.explain.explanation import effect_size
 from cpmmd.explain.rows import cross_fitted_effect
 from cpmmd.explain.sides import Sides
 from cpmmd.explain.typical import typical
@@ -358,3 +359,8 @@ def test_known_variables_of_a_plant_fault_lead(fault):
 )
 def test_what_is_typical_of_a_column_is_text(known, sides):
     assert typical(ColumnContribution("c", "c", contribution=0.5, standard_error=0.1, **known)) == sides
+
+
+def test_the_effect_alone_is_the_one_of_the_explanation():
+    result = two_sample_test(X, Y, method="median", n_permutations=99, rng=0)
+    assert effect_size(result, max_rows=16, rng=3) == result.explain(max_rows=16, n_column_permutations=2, rng=3).effect

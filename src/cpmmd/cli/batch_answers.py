@@ -53,8 +53,8 @@ def _sentence(answered: int, differing: int, failed: int, alpha: float) -> str:
 
 
 def _since(record: dict[str, Any]) -> str:
-    """Say from when an answer is, and of which file where that had another name."""
-    return f", in history since {str(record['time'])[:16].replace('T', ' ')}"
+    """Say from when an answer is."""
+    return f", in history ({str(record['time'])[:10]})"
 
 
 def _line(batch: Checked) -> tuple[str, ...]:

@@ -62,10 +62,12 @@ class Checking:
     again: bool = False
     missing: str | None = None
 
-    def repeat(self, detector_file: str, files: Sequence[str], reading: Reading) -> str:
+    def repeat(self, detector_file: str, files: Sequence[str], reading: Reading, report: str | None) -> str:
         """Return the command that does the same again: tests again, where a history would know the batches by then."""
         options = {"--alpha": self.alpha, "--history": self.history, "--missing": self.missing, **reading.arguments()}
-        anew = files and (self.again or self.history is not None)
+        if not files:
+            return command_line("check", [detector_file], {**options, "--report": report})
+        anew = self.again or self.history is not None
         return command_line("check", [detector_file, *files], options) + (" --again" if anew else "")
 
 
@@ -90,7 +92,7 @@ def check(
     finally:
         if history is not None:
             history.close()
-    again = checking.repeat(detector_file, files, reading)
+    again = checking.repeat(detector_file, files, reading, answering.report)
     if answering.report is not None:
         write_report(series, checked, answering.report, alpha, detector_file, again)
     answer(checked, alpha, detector_file, again, answering)

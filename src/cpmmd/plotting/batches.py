@@ -51,7 +51,7 @@ def batch_series(records: Records, *, alpha: float = 0.05, ax: Axes | None = Non
     adjusted = any(record.get("adjusted") is not None for record in records)
     values = np.array([_pvalue(record) for record in records])
     lowest = min([alpha, *values[~np.isnan(values)].tolist()])
-    _draw(ax, records, values, failed_at=1.0)
+    _draw(ax, records, values)
     ax.axhline(alpha, color=GREY, linestyle="--", label=f"limit {alpha:g}")
     ax.set_yscale("log")
     ax.set_ylim(1.5, lowest / 4)  # upside down: alarms stand out at the top, below the legend
@@ -88,7 +88,7 @@ def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
     field = effect_field(records) or "effect"
     values = np.array([np.nan if record.get(field) is None else float(record[field]) for record in records])
     none = 0.5 if field == "effect" else 0.0
-    _draw(ax, records, values, failed_at=none)
+    _draw(ax, records, values)
     ax.axhline(none, color=GREY, linestyle="--", label="no difference at all")
     if field == "effect":
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
@@ -108,7 +108,7 @@ def _ready(records: Records, ax: Axes | None) -> tuple[Records, Axes]:
     return in_order(records), axes(ax)
 
 
-def _draw(ax: Axes, records: Records, values: Array, failed_at: float) -> None:
+def _draw(ax: Axes, records: Records, values: Array) -> None:
     """Draw one value for each batch over its place or date, and a cross for each that could not be tested."""
     failed = np.array([record.get("error") is not None for record in records])
     found = np.array([bool(record.get("reject")) for record in records]) & ~failed
@@ -118,8 +118,9 @@ def _draw(ax: Axes, records: Records, values: Array, failed_at: float) -> None:
     ax.plot(places[calm], values[calm], color=BLUE, marker="o", fillstyle="none", label="no difference found", **plain)
     ax.plot(places[found], values[found], color=ORANGE, marker="^", markersize=9, label="different", **plain)
     if failed.any():
-        at = np.full(np.count_nonzero(failed), failed_at)
-        ax.plot(places[failed], at, color=PURPLE, marker="x", markersize=8, markeredgewidth=2, label="not tested", **plain)
+        plain |= {"transform": ax.get_xaxis_transform(), "clip_on": False}  # on the axis, whatever its values
+        foot = np.zeros(np.count_nonzero(failed))
+        ax.plot(places[failed], foot, color=PURPLE, marker="x", markersize=8, markeredgewidth=2, label="not tested", **plain)
 
 
 def _pvalue(record: Mapping[str, Any]) -> float:
@@ -136,13 +137,14 @@ def _places(ax: Axes, records: Records) -> Any:
         _names(ax, [str(record["batch"]) for record in records])
         ax.set_xlabel("batch")
         return np.arange(len(records))
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+    import matplotlib.dates
 
-    locator = AutoDateLocator(minticks=3, maxticks=NAMES)
+    ticks: Any = matplotlib.dates  # it has no types
+    locator = ticks.AutoDateLocator(minticks=3, maxticks=NAMES)
     ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    ax.xaxis.set_major_formatter(ticks.ConciseDateFormatter(locator))
     ax.set_xlabel(dated[1])
-    return np.array(date2num(dated[0]))
+    return np.array(ticks.date2num(dated[0]))
 
 
 def _names(ax: Axes, names: list[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cpmmd.core.plain import to_plain
-from cpmmd.core.text import LINE, NAME, harmless
+from cpmmd.core.text import LINE, harmless
 
 Block = dict[str, Any]
 CODE = 4000  # characters of a line of code: longer than any command a person types
@@ -43,19 +43,14 @@ def figure(name: str, title: str, description: str, *, wide: bool = False) -> Bl
 
 def table(name: str, caption: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]], *, note: str = "") -> Block:
     """Return a table of raw values; a column is its label and its kind (``cells`` says which there are)."""
-    limits = [LINE if kind == "words" else NAME for _, kind in columns]
     return {
         "kind": "table",
         "id": name,
         "caption": harmless(caption, LINE),
         "columns": [{"label": harmless(label), "type": kind} for label, kind in columns],
-        "rows": [_cells(to_plain(list(row)), limits) for row in rows],
+        "rows": [[harmless(v) if isinstance(v, str) else v for v in to_plain(list(row))] for row in rows],
         "note": note,
     }
-
-
-def _cells(values: list[Any], limits: Sequence[int]) -> list[Any]:
-    return [harmless(v, limit) if isinstance(v, str) else v for v, limit in zip(values, limits, strict=True)]
 
 
 def section(name: str, title: str, blocks: Iterable[Block | None]) -> Block:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cpmmd.core.text import LINE, NAME, harmless, number_format
+from cpmmd.core.text import harmless, number_format
 
 NOTHING = "–"
 NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers
@@ -44,11 +44,11 @@ def cell_text(value: Any, kind: str) -> str:
         return count(value)
     if kind == "share":
         return f"{100 * value:.1f}%"
-    if kind == "flag":
+    if kind == "flag" and not isinstance(value, str):
         return "yes" if value else "no"
     if kind == "time":
         return harmless(value).replace("T", " ")[:16]  # to the minute
-    return harmless(value, LINE if kind == "words" else NAME)
+    return harmless(value)
 
 
 def number(value: float) -> str:

@@ -21,19 +21,19 @@ from cpmmd.report.render import Path, finish
 
 Record = Mapping[str, Any]
 NEEDED = ("batch", "pvalue", "reject")
+MOST_FAILED = 50  # sentences on batches that could not be tested
 NAMED = 10  # batches in a sentence
 MOST_BATCHES = 500  # rows of the table: about 150 kB
 COLUMNS = [
     ("Batch", "batch", "text"),
+    ("Differs", "reject", "flag"),
     ("Date", "date", "text"),
     ("Tested", "time", "time"),
     ("Rows", "rows", "count"),
     ("p-value", "pvalue", "pvalue"),
     ("Adjusted p", "adjusted", "pvalue"),
-    ("Statistic", "statistic", "number"),
     ("Told apart", "effect", "share"),
-    ("Differs", "reject", "flag"),
-    ("Why it could not be tested", "error", "words"),
+    ("Statistic", "statistic", "number"),
 ]
 
 
@@ -109,7 +109,7 @@ def series_content(
         "title": harmless(title or "Batches against a reference", 160),
         "verdict": _verdict(records, alpha),
         "sections": [
-            blocks.section("batches", "Batches", [_figure(records), _effects(records), _table(records)]),
+            blocks.section("batches", "Batches", [_figure(records), _effects(records), _failures(records), _table(records)]),
             blocks.section("assurance", "How they were judged", [_facts(records, alpha)]),
             repetition(command, "", __version__),
         ],
@@ -217,16 +217,26 @@ def _effects(records: Sequence[Record]) -> Block | None:
     return blocks.figure("batch-effects", "How different the batches are", said, wide=True)
 
 
+def _failures(records: Sequence[Record]) -> Block:
+    """List the batches that could not be tested, and why."""
+    failed = [record for record in records if _failed(record)]
+    return blocks.notes(f"{harmless(r['batch'])} could not be tested: {r['error']}" for r in failed[:MOST_FAILED])
+
+
 def _table(records: Sequence[Record]) -> Block:
     """Table the latest batches; of the older ones those that differ."""
     chosen = _choose(records)
-    present = [column for column in COLUMNS if any(records[i].get(column[1]) is not None for i in chosen)]
-    rows = [[records[i].get(key) for _, key, _ in present] for i in chosen]
+    present = [column for column in COLUMNS if any(_value(records[i], column[1]) is not None for i in chosen)]
+    rows = [[_value(records[i], key) for _, key, _ in present] for i in chosen]
     left = len(records) - len(chosen)
     note = f"{cells.count(left)} older batches are not shown; most of them do not differ." if left else ""
     table = blocks.table("series", "All batches" if not left else "Batches", [(c[0], c[2]) for c in present], rows, note=note)
     marks = {"flagged": lambda record: record["reject"], "failed": _failed}
     return {**table, **{mark: [place for place, i in enumerate(chosen) if has(records[i])] for mark, has in marks.items()}}
+
+
+def _value(record: Record, key: str) -> Any:
+    return "not tested" if key == "reject" and _failed(record) else record.get(key)
 
 
 def _choose(records: Sequence[Record]) -> list[int]:
