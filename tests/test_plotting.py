@@ -278,11 +278,11 @@ def test_a_series_of_dated_batches_stands_at_its_dates():
     dated = [{"batch": name, "pvalue": 0.5, "reject": False, "effect": 0.5 + i / 10} for i, name in enumerate(named)]
     failed = {"batch": "b-2024-03-09.csv", "error": "It lacks 'u'."}
     for draw in (plotting.batch_series, plotting.batch_effects):
-        ax = draw([*dated, failed], ax=Figure().subplots())
+        ax = draw([*dated, failed, {**failed, "batch": "gone.csv"}], ax=Figure().subplots())
         lines = {line.get_label(): np.asarray(line.get_xdata(), dtype=float) for line in ax.lines}
         day = lines["no difference found"][0]
         np.testing.assert_allclose(lines["no difference found"] - day, [0, 1 + 6.5 / 24, 4])
-        np.testing.assert_allclose(lines["not tested"] - day, [8])
+        np.testing.assert_allclose(lines["not tested"] - day, [8, 8])
         assert ax.get_xlabel() == "date in the batch's name"
     tested = [{**batch, "time": f"2024-06-0{i + 1}T00:00:00"} for i, batch in enumerate(BATCHES)]
     assert plotting.batch_series(tested, ax=Figure().subplots()).get_xlabel() == "day of the test"

@@ -178,6 +178,8 @@ def check(
     from cpmmd.cli.comparison import Answering
     from cpmmd.cli.detection import Checking, check
 
+    if not batches and (history is None or report is None):
+        raise typer.BadParameter("A batch is needed. Got none; without one, --history and --report draw what is known.")
     reading = Reading.of(columns, drop, text, format, file_limit)
     checking = Checking(alpha, history, again, missing)
     differs, failed = check(detector, batches or [], reading, checking, Answering(json, report, explain, force))

@@ -6,7 +6,7 @@ from typing import Any
 
 from cpmmd.cli.batches import Checked
 from cpmmd.cli.comparison import Answering
-from cpmmd.cli.output import note, probability, say, say_end, say_json, say_table, say_verdict
+from cpmmd.cli.output import COMMAND, note, probability, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 
 
@@ -18,7 +18,13 @@ def write_report(
 
     failed = [{"batch": batch.name, "error": batch.error} for batch in checked if batch.error is not None]
     with progress("writing the report"):
-        write_series([*series, *failed], path, alpha=alpha, title=f"Batches against {detector_file}", command=again)
+        title = f"Batches against {detector_file}"
+        write_series([*series, *failed], path, alpha=alpha, title=title, command=_whole(again))
+
+
+def _whole(again: str) -> str | None:
+    """Return the command unless it names so many files that it would be cut, and then do something else."""
+    return again if len(again) <= COMMAND else None
 
 
 def answer(checked: list[Checked], alpha: float, detector_file: str, again: str, answering: Answering) -> None:
@@ -39,7 +45,7 @@ def answer(checked: list[Checked], alpha: float, detector_file: str, again: str,
     for batch in checked:
         if batch.error is not None:
             note([f"{batch.name} could not be tested: {batch.error}"])
-    say_end(again, "Report", answering.report)
+    say_end(_whole(again), "Report", answering.report)
 
 
 def _sentence(answered: int, differing: int, failed: int, alpha: float) -> str:

@@ -81,7 +81,7 @@ def check(
 
     collect_garbage_from_now_on()
     answering.check([detector_file, *files])
-    _check_files(files, checking, answering)
+    _check_files(files, checking)
     detector = DriftDetector.load(detector_file)
     if checking.missing is not None:
         validation.missing(checking.missing)
@@ -99,15 +99,10 @@ def check(
     return any(batch.differs for batch in checked) and bool(files), any(batch.error is not None for batch in checked)
 
 
-def _check_files(files: Sequence[str], checking: Checking, answering: Answering) -> None:
-    """Refuse what leaves nothing to do; without batches, what a history knows can be reported."""
+def _check_files(files: Sequence[str], checking: Checking) -> None:
     if list(files).count(STDIN) > 1:
         raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
-    if files:
-        return
-    if checking.history is None or answering.report is None:
-        raise InputError("A check needs a batch. Got none; name a file, or give --history and --report to draw what is known.")
-    if not Path(checking.history).is_file():
+    if not files and (checking.history is None or not Path(checking.history).is_file()):
         raise InputError(f"There is no history {checking.history!r} to report. Check a batch with it first.")
 
 

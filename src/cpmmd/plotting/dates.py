@@ -29,10 +29,19 @@ def own_date(name: str) -> datetime | None:
 
 
 def own_dates(records: Sequence[Mapping[str, Any]]) -> list[datetime] | None:
-    """Return the dates in the names of all batches; None unless each has one."""
-    dates = [own_date(str(record["batch"])) for record in records]
-    there = [date for date in dates if date is not None]
-    return there if there and len(there) == len(dates) else None
+    """Return the dates in the names of all batches, None unless each has one.
+
+    A batch that could not be tested and has none stands with the one before it: a wrong name takes no other's date away.
+    """
+    dates: list[datetime] = []
+    for record in records:
+        date = own_date(str(record["batch"]))
+        if date is None and record.get("error") is not None and dates:
+            date = dates[-1]
+        if date is None:
+            return None
+        dates.append(date)
+    return dates or None
 
 
 def in_order(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
