@@ -13,8 +13,11 @@ from cpmmd.core.text import harmless
 from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError
 from cpmmd.explain.contributions import permutation_drops
+from cpmmd.explain.explanation import effect_size
 from cpmmd.explain.rows import cross_fitted_effect
 from cpmmd.explain.sides import Sides
+from cpmmd.explain.typical import typical
+from cpmmd.explain.values import ColumnContribution
 from cpmmd.kernels.radial import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.findings import Evidence
@@ -343,3 +346,21 @@ def test_known_variables_of_a_plant_fault_lead(fault):
     assert {f.name for f in explanation.columns[: len(TEP[fault])]} == TEP[fault]
     assert result.reject
     assert explanation.held_out
+
+
+@pytest.mark.parametrize(
+    ("known", "sides"),
+    [
+        ({"kind": "date", "mean_x": 19771.25, "mean_y": 19771.5}, ("2024-02-18 06:00", "2024-02-18 12:00")),
+        ({"kind": "date", "mean_x": 19771.25, "mean_y": None}, ("2024-02-18", "")),
+        ({"kind": "category", "levels": {"(missing)": (0.1, 0.6), "a": (0.9, 0.4)}}, ("missing 10%", "missing 60%")),
+        ({"kind": "number", "mean_x": 12.5, "mean_y": 3.25}, ("12.50", "3.25")),
+    ],
+)
+def test_what_is_typical_of_a_column_is_text(known, sides):
+    assert typical(ColumnContribution("c", "c", contribution=0.5, standard_error=0.1, **known)) == sides
+
+
+def test_the_effect_alone_is_the_one_of_the_explanation():
+    result = two_sample_test(X, Y, method="median", n_permutations=99, rng=0)
+    assert effect_size(result, max_rows=16, rng=3) == result.explain(max_rows=16, n_column_permutations=2, rng=3).effect

@@ -85,3 +85,18 @@ def test_a_history_of_the_first_version_is_brought_up_to_date(tmp_path):
     assert (record["batch"], record["key"], record["pvalue"], record["path"]) == ("monday", "named monday", 0.5, None)
     with History(path) as again:
         assert again.records() == [record]
+
+
+def test_missing_values_may_be_dealt_with_batch_by_batch(detector, tmp_path):
+    """A batch with missing values is another answer when they are dropped and when they are filled in; a whole one is not."""
+    holes = written(tmp_path, "holes.csv", csv(0.0).replace("\n", "\n,1.0\n", 1))
+    whole = written(tmp_path, "whole.csv", csv(0.0, seed=1))
+    assert "must not be missing" in document(check(detector, holes, whole))["batches"][0]["error"]
+    found = document(check(detector, holes, whole, "--missing", "drop"))
+    assert "--missing drop" in found["repeat"]
+    assert [(b["status"], b["rows"]) for b in found["batches"]] == [("tested", 60), ("known", 60)]
+    assert "1 of 61 rows" in found["batches"][0]["notes"][0]
+    found = document(check(detector, holes, whole, "--missing", "impute"))["batches"]
+    assert [(b["status"], b["rows"]) for b in found] == [("tested", 61), ("known", 60)]
+    assert document(check(detector, holes, "--missing", "drop"))["batches"][0]["status"] == "known"
+    assert "Unknown value of --missing: 'mend'" in check(detector, whole, "--missing", "mend").stderr

@@ -79,6 +79,7 @@ PICTURES = {
     "map": lambda ax: plotting.pool_map(mixed()[1], ax=ax),
     "power": lambda ax: plotting.power_curves(POWER, ax=ax),
     "batches": lambda ax: plotting.batch_series(BATCHES, ax=ax),
+    "effects": lambda ax: plotting.batch_effects([{**batch, "effect": 0.6} for batch in BATCHES], ax=ax),
 }
 every_picture = pytest.mark.parametrize("name", PICTURES)
 
@@ -270,6 +271,23 @@ def test_a_series_marks_its_limit_and_its_alarms_on_top():
     ax = plotting.batch_series(many, ax=Figure().subplots())
     assert len(ax.get_xticks()) <= 12
     assert "adjusted" in ax.get_ylabel()
+
+
+def test_a_series_of_dated_batches_stands_at_its_dates():
+    named = ["b-20240305.csv", "b-2024-03-01.csv", "b-2024-03-02T0630.csv"]
+    dated = [{"batch": name, "pvalue": 0.5, "reject": False, "effect": 0.5 + i / 10} for i, name in enumerate(named)]
+    failed = {"batch": "b-2024-03-09.csv", "error": "It lacks 'u'."}
+    for draw in (plotting.batch_series, plotting.batch_effects):
+        ax = draw([*dated, failed, {**failed, "batch": "gone.csv"}], ax=Figure().subplots())
+        lines = {line.get_label(): np.asarray(line.get_xdata(), dtype=float) for line in ax.lines}
+        day = lines["no difference found"][0]
+        np.testing.assert_allclose(lines["no difference found"] - day, [0, 1 + 6.5 / 24, 4])
+        np.testing.assert_allclose(lines["not tested"] - day, [8, 8])
+        assert ax.get_xlabel() == "date in the batch's name"
+    tested = [{**batch, "time": f"2024-06-0{i + 1}T00:00:00"} for i, batch in enumerate(BATCHES)]
+    assert plotting.batch_series(tested, ax=Figure().subplots()).get_xlabel() == "day of the test"
+    same_day = [{**batch, "time": "2024-06-01T00:00:00"} for batch in BATCHES]
+    assert plotting.batch_series(same_day, ax=Figure().subplots()).get_xlabel() == "batch"
 
 
 AWKWARD = {

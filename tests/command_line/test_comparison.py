@@ -144,3 +144,29 @@ def test_a_column_named_twice_is_one_column(pair, tmp_path):
     assert document(run("test", file, "--columns", "g,a", "--split-by", "g", *QUICK, "--json"))["columns"] == ["a"]
     refused(run("power", *pair, "--jobs", 0), "--jobs")
     refused(run("fit", pair[0], "-o", tmp_path), "is no file")
+
+
+def test_dates_and_levels_are_shown_as_they_came(tmp_path):
+    """A date was days since 1970 with an exponent, a category was blank."""
+    for name, day, red in (("x", 10, 30), ("y", 25, 55)):
+        frame = {
+            "day": [f"2024-02-{day + i % 3}" for i in range(100)],
+            "colour": ["red"] * red + ["blue"] * (100 - red),
+            "paid": [i % 10 < day // 5 for i in range(100)],
+            "id": [20240218 + day + i for i in range(100)],
+        }
+        pl.DataFrame(frame).write_csv(tmp_path / f"{name}.csv")
+    pair = tmp_path / "x.csv", tmp_path / "y.csv"
+    shown = []
+    for columns in ("day,colour", "paid,id"):
+        result = run("test", *pair, *QUICK, "--columns", columns, "--report", tmp_path / "r.md")
+        shown += [line.split()[3:] for line in result.stdout.split("Where")[1].splitlines()[3:5]]
+        report = (tmp_path / "r.md").read_text()
+        assert {"day,colour": "| red 30% | red 55% |", "paid,id": "| true 20% | true 50% |"}[columns] in report
+    expected = [
+        ["2024-02-10", "2024-02-25"],
+        ["red", "30%", "red", "55%"],
+        ["true", "20%", "true", "50%"],
+        ["20240278", "20240292"],
+    ]
+    assert sorted(shown) == sorted(expected)

@@ -1,5 +1,7 @@
 """``cpmmd test --split-by``, ``fit`` and ``check``."""
 
+import shlex
+
 import numpy as np
 import polars as pl
 import pytest
@@ -109,3 +111,27 @@ def test_an_example_trains_the_kernel(batches, tmp_path):
     assert result.exit_code == 0
     assert "kernel" in result.stdout
     assert run("check", detector, paths[1], "--no-explain").exit_code == 0
+
+
+def test_a_series_is_redrawn_without_a_batch_and_its_repeat_tests(batches, tmp_path):
+    detector, paths = batches
+    history = ["--history", tmp_path / "history.sqlite"]
+    (tmp_path / "bad.csv").write_text("u\n1\n2\n3\n")
+    first = run("check", detector, *paths, tmp_path / "bad.csv", *history, "--report", tmp_path / "first.md", "--no-explain")
+    assert first.exit_code == 2
+    shown = (tmp_path / "first.md").read_text()
+    assert "| `bad.csv` | not tested |" in shown
+    assert "could not be tested: The batch must have the reference" in shown
+    repeat = next(line for line in shown.splitlines() if line.startswith("cpmmd check"))
+    assert repeat in first.stdout
+    again = document(run(*shlex.split(repeat)[1:], "--json", "--no-explain"))["batches"]
+    assert [b["status"] for b in again] == ["tested"] * 3 + ["error"]
+    assert all(0 <= b["effect"] <= 1 for b in again[:3])
+    drawn = run("check", detector, *history, "--report", tmp_path / "later.md", "--json")
+    assert drawn.exit_code == 0
+    assert [b["status"] for b in document(drawn)["batches"]] == ["known"] * 3
+    assert "`wednesday.csv` | yes |" in (tmp_path / "later.md").read_text()
+    assert run(*shlex.split(document(drawn)["repeat"])[1:]).exit_code == 0
+    assert "A batch is needed" in run("check", detector, *history).stderr
+    refused(run("check", detector, "--history", tmp_path / "no.sqlite", "--report", tmp_path / "r.md"), "no history")
+    assert not (tmp_path / "no.sqlite").exists()

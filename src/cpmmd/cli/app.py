@@ -142,7 +142,10 @@ def fit(
 @app.command()
 def check(
     detector: Annotated[str, typer.Argument(metavar="DETECTOR", help="What `cpmmd fit` wrote.", show_default=False)],
-    batches: Annotated[list[str], typer.Argument(metavar="BATCH...", help="Files to check.", show_default=False)],
+    batches: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="BATCH...", help="Files to check; none to report what a history knows.", show_default=False),
+    ] = None,
     alpha: Annotated[float | None, typer.Option("--alpha", "-a", help="Level; the detector's by default.")] = None,
     history: Annotated[
         str | None,
@@ -152,6 +155,7 @@ def check(
     columns: options.Columns = None,
     drop: options.Drop = None,
     text: options.Text = None,
+    missing: options.MissingOfBatch = None,
     format: options.Format = None,
     file_limit: options.FileLimit = None,
     json: options.Json = False,
@@ -166,6 +170,7 @@ def check(
     cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd check detector.cpmmd today.parquet --history history.sqlite --report series.html
     cpmmd check detector.cpmmd batches/*.csv --json
+    cpmmd check detector.cpmmd --history history.sqlite --report series.html
 
     The history knows a batch by its rows and the detector. Exit code: 0 no difference found, 1 a batch differs, tested now or
     known, 2 error.
@@ -173,8 +178,11 @@ def check(
     from cpmmd.cli.comparison import Answering
     from cpmmd.cli.detection import Checking, check
 
+    if not batches and (history is None or report is None):
+        raise typer.BadParameter("A batch is needed. Got none; without one, --history and --report draw what is known.")
     reading = Reading.of(columns, drop, text, format, file_limit)
-    differs, failed = check(detector, batches, reading, Checking(alpha, history, again), Answering(json, report, explain, force))
+    checking = Checking(alpha, history, again, missing)
+    differs, failed = check(detector, batches or [], reading, checking, Answering(json, report, explain, force))
     raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
 
 

@@ -55,7 +55,8 @@ def _require_report_extra() -> None:
 def compare_files(files: Sequence[str], reading: Reading, settings: Settings, answering: Answering) -> bool:
     """Compare two files; whether they differ."""
     answering.check(files)
-    x, y = reading.read(files)
+    with progress("reading"):
+        x, y = reading.read(files)
     notes = ["both names are the same file"] if _same_file(files) else []
     return compare(x, y, files, reading, settings, answering, notes=notes)
 
@@ -72,14 +73,14 @@ def compare(
     notes: Sequence[str] = (),
 ) -> bool:
     """Compare two samples and print the answer."""
-    with progress() as line:
+    with progress("testing") as line:
         result = settings.test(x, y, line)
     again = command_line("test", files, {"--split-by": split_by, **reading.arguments(), **settings.arguments(result.seed)})
     noticed = list(dict.fromkeys((*notes, *x.notes, *y.notes)))
     if not answering.json and answering.report is None:  # the answer does not wait for its explanation; a report comes first
         note(noticed)
         _say_evidence(result, x, y)
-    with progress():
+    with progress("explaining"):
         explanation = where.explain_if_found(result, in_full=answering.report is not None) if answering.explain else None
         if answering.report is not None:
             title = f"{x.label} v {y.label}"

@@ -22,7 +22,8 @@ def compare_groups(file: str, column: str, reading: Reading, settings: Settings,
     from cpmmd.data.files.sample import by_groups
 
     answering.check([file])
-    (sample,) = reading.read([file], keep=[column])
+    with progress("reading"):
+        (sample,) = reading.read([file], keep=[column])
     groups = by_groups(sample, column)
     if len(groups.names) == 2:
         x, y = map(groups.group, groups.names)
@@ -46,7 +47,7 @@ def _each_against_the_rest(groups: Groups, settings: Settings) -> ManyResults:
 
     collect_garbage_from_now_on()
     tests = {name: (groups.group(name).data, groups.rest(name).data) for name in groups.names}
-    with progress() as line:
+    with progress("testing") as line:
         return run_many(tests, progress=line, **settings.keywords())
 
 

@@ -30,6 +30,10 @@ Text = Annotated[
 Missing = Annotated[
     str, typer.Option("--missing", metavar="error|drop|impute", help="Refuse missing values, drop their rows, or fill them in.")
 ]
+MissingOfBatch = Annotated[
+    str | None,
+    typer.Option("--missing", metavar="error|drop|impute", help="What to do about missing values; the detector's by default."),
+]
 Scale = Annotated[
     str | None, typer.Option("--scale", metavar="standard", help="Standardise columns first; the method's own by default.")
 ]

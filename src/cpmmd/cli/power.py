@@ -34,9 +34,10 @@ def plan(
 
     collect_garbage_from_now_on()
     _check_plot(plot)
-    x, y = reading.read(files)
+    with progress("reading"):
+        x, y = reading.read(files)
     wanted = _sizes(sizes, min(x.rows, y.rows))
-    with progress() as line, calling_samples(x=x.label, y=y.label):
+    with progress("testing draws") as line, calling_samples(x=x.label, y=y.label):
         table = power_from_pilot(
             x.data, y.data, wanted, target=target, repetitions=repetitions, progress=line, **settings.keywords()
         )

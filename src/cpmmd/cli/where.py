@@ -26,6 +26,16 @@ def explain_if_found(result: TestResult, *, in_full: bool = False) -> Explanatio
         return None
 
 
+def effect_in_passing(result: TestResult) -> float | None:
+    """Return how often a row is told from one of the other sample; None where that cannot be said."""
+    from cpmmd.explain.explanation import effect_size
+
+    try:
+        return effect_size(result, max_rows=LOOK["max_rows"]).probability
+    except CpmmdError:
+        return None
+
+
 def say_where(explanation: Explanation) -> None:
     """Print the sentence and the leading columns."""
     say()
@@ -39,9 +49,9 @@ def say_where(explanation: Explanation) -> None:
 
 
 def _row(column: ColumnContribution) -> tuple[str, ...]:
-    means = [column.mean_x, column.mean_y]
-    numbers = ["" if value is None else f"{value:.4g}" for value in means]
-    return (column.name, f"{column.contribution:.0%}", f"{column.standard_error:.0%}", *numbers)
+    from cpmmd.explain.typical import typical
+
+    return (column.name, f"{column.contribution:.0%}", f"{column.standard_error:.0%}", *typical(column))
 
 
 def document(explanation: Explanation | None) -> dict[str, Any] | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 NAME = 80  # characters of a name that are shown: two lines of a table cell, with both ends of the name
 LINE = 600  # of a sentence that may quote names
+DIGITS = 4  # significant ones of the largest of some numbers that are shown together
 NEWLINES = "\n\v\f\r\x85\u2028\u2029"
 ZERO_WIDTH_JOINERS = "\u200c\u200d"  # hold emoji and Indic or Persian letters together
 REPLACEMENT = "\ufffd"
@@ -40,6 +43,16 @@ def bytes_in_words(count: float) -> str:
         if count >= size:
             return f"{count / size:.3g} {unit}"
     return f"{count:.0f} bytes"
+
+
+def number_format(values: Sequence[float]) -> str:
+    """Return one format for all: DIGITS significant digits of the largest, no decimals where all are whole."""
+    largest = max((abs(float(v)) for v in values), default=0.0)
+    if all(float(v).is_integer() for v in values) and largest < 1e9:
+        return ".0f"
+    if not 1e-4 <= largest < 1e7:
+        return f".{DIGITS - 1}e"
+    return f".{max(DIGITS - 1 - math.floor(math.log10(largest)), 0)}f"
 
 
 def has_right_to_left(text: str) -> bool:

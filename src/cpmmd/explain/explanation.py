@@ -16,7 +16,7 @@ from cpmmd.explain.differences import describe
 from cpmmd.explain.explained_rows import ExplainedRows, gather_rows
 from cpmmd.explain.rows import cross_fitted_effect
 from cpmmd.explain.sides import Sides
-from cpmmd.explain.values import ColumnContribution, Explanation, RowEvidence
+from cpmmd.explain.values import ColumnContribution, Effect, Explanation, RowEvidence
 from cpmmd.explain.words import sentence
 from cpmmd.procedures.outcome import TestOutcome
 
@@ -68,8 +68,7 @@ def explain(
     validation.whole("max_rows", max_rows, at_least=8)
     validation.whole("n_column_permutations", n_column_permutations, at_least=2)
     validation.whole("top", top, at_least=0)
-    _, generator = resolve_rng(rng)
-    row_stream, fold_stream, feature_stream = generator.spawn(3)
+    row_stream, fold_stream, feature_stream = _streams(rng)
     material = gather_rows(outcome, max_rows, row_stream)
     K = material.kernel.gram(material.matrix)
     witness = Sides(material.labels).witness_of(K)
@@ -93,6 +92,17 @@ def explain(
         notes=(*material.notes, *notes),
         outcome=outcome,
     )
+
+
+def effect_size(outcome: TestOutcome, *, max_rows: int = 2000, rng: Any = 0) -> Effect:
+    """Return the effect size alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
+    row_stream, fold_stream, _ = _streams(rng)
+    material = gather_rows(outcome, max_rows, row_stream)
+    return cross_fitted_effect(material.kernel.gram(material.matrix), material.labels, fold_stream)
+
+
+def _streams(rng: Any) -> list[np.random.Generator]:
+    return resolve_rng(rng)[1].spawn(3)
 
 
 def _side(material: ExplainedRows, witness: Array, side: Labels) -> tuple[Rows, Array]:

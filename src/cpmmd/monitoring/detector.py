@@ -19,6 +19,7 @@ from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
 from cpmmd.data.conform import conform
+from cpmmd.data.gaps import find_gaps
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables, pool_tables
 from cpmmd.data.table import Table, read_table
@@ -153,7 +154,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
                 frozen = adopt(kernel, table, missing=self.missing, train_fraction=self.train_fraction, rng=rng)
             return self._assume(State(self.get_params(deep=False), seed, table, frozen, notes))
 
-    def test(self, batch: Any, name: str | None = None, *, n_permutations: int | None = None) -> BatchResult:
+    def test(
+        self, batch: Any, name: str | None = None, *, n_permutations: int | None = None, missing: str | None = None
+    ) -> BatchResult:
         """Test one batch against the reference.
 
         Parameters
@@ -164,6 +167,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             What the batch is called; None calls it by its content.
         n_permutations : int, optional
             Relabelings for this batch; None is the detector's. More of them begin with the same ones.
+        missing : str, optional
+            What to do about this batch's missing values: ``"error"``, ``"drop"`` or ``"impute"``; None is the detector's.
 
         Returns
         -------
@@ -172,8 +177,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted()
         table, notes = conform(batch, self.reference_, "batch")
-        digest = content_digest(table)
-        (table,), dropped = check_tables({"batch": table}, missing=self._state.params["missing"])
+        digest, key = content_digest(table), self._key(table, missing)
+        (table,), dropped = check_tables({"batch": table}, missing=self._missing(missing))
         if self._state.frozen is not None and self._state.frozen.example == digest:
             notes += ("this batch is the example that trained the kernel: its p-value is too small",)
         pool = pool_tables(self.reference_, table, (*notes, *dropped))
@@ -183,15 +188,17 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         with threads(validation.jobs(self.n_jobs)), reporting_to(self.progress):
             outcome = self._test.run(pool, options, np.random.default_rng(seed))
         name = f"batch {digest[:12]}" if name is None else str(name)
-        return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed), key=self._key(digest))
+        return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed), key=key)
 
-    def key(self, batch: Any) -> str:
+    def key(self, batch: Any, *, missing: str | None = None) -> str:
         """Return what a history knows a batch by: the same for the same rows and this detector, whatever the batch is called.
 
         Parameters
         ----------
         batch : array or data frame
             The rows, with the columns of the reference.
+        missing : str, optional
+            As for :meth:`test`; where the batch has missing values, dealing with them in another way is another answer.
 
         Returns
         -------
@@ -199,10 +206,17 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             A digest in hexadecimal digits.
         """
         self._check_fitted()
-        return self._key(content_digest(conform(batch, self.reference_, "batch")[0]))
+        return self._key(conform(batch, self.reference_, "batch")[0], missing)
 
-    def _key(self, digest: str) -> str:
-        return hashlib.sha256(f"{self._identity} {digest}".encode()).hexdigest()[:32]
+    def _key(self, table: Table, missing: str | None) -> str:
+        known, way = f"{self._identity} {content_digest(table)}", self._missing(missing)
+        if way != self._state.params["missing"] and find_gaps(table, "batch").counts:
+            known = f"{known} {way}"
+        return hashlib.sha256(known.encode()).hexdigest()[:32]
+
+    def _missing(self, given: str | None) -> str:
+        own: str = self._state.params["missing"]
+        return own if given is None else validation.missing(given)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted detector, reference and all, to a file.

@@ -4,7 +4,7 @@ Each function draws on the Axes it is given, or on new ones, and returns them. L
 without colour; text takes the colours of the matplotlib style in force, so that pictures suit light and dark pages.
 """
 
-from cpmmd.plotting.batches import batch_series
+from cpmmd.plotting.batches import batch_effects, batch_series
 from cpmmd.plotting.distributions import column_distributions
 from cpmmd.plotting.explanations import column_contributions, witness_densities
 from cpmmd.plotting.maps import pool_map
@@ -13,6 +13,7 @@ from cpmmd.plotting.power import power_curves
 from cpmmd.plotting.selection import criterion_path, training_history
 
 __all__ = [
+    "batch_effects",
     "batch_series",
     "column_contributions",
     "column_distributions",

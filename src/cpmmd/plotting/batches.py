@@ -1,29 +1,34 @@
-"""A series of batches against its limit."""
+"""A series of batches: their p-values against the limit, and how different they are."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cpmmd.core.arrays import Array
 from cpmmd.errors import InputError
-from cpmmd.plotting.style import BLUE, GREY, ORANGE, axes, legend, text
+from cpmmd.plotting.dates import axis_dates, in_order
+from cpmmd.plotting.style import BLUE, GREY, ORANGE, PURPLE, axes, legend, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAMES = 12  # batch names under the axis
+Records = Sequence[Mapping[str, Any]]
 
 
-def batch_series(records: Sequence[Mapping[str, Any]], *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
+def batch_series(records: Records, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
     """Draw the p-values of a series of batches, smaller ones higher, with the limit ``alpha``.
 
     Parameters
     ----------
     records : sequence of mapping
         One mapping for each batch, in order: ``batch`` (its name), ``pvalue``, ``reject`` and, where p-values were adjusted for
-        their number, ``adjusted``, which is then drawn.
+        their number, ``adjusted``, which is then drawn; ``batch`` and ``error`` of one that could not be tested. Where each name
+        has a date, such as 2024-03-05 or 20240305, batches stand at their dates.
     alpha : float
         The limit.
     ax : matplotlib Axes, optional
@@ -42,32 +47,104 @@ def batch_series(records: Sequence[Mapping[str, Any]], *, alpha: float = 0.05, a
     >>> plotting.batch_series(records, ax=Figure().subplots()).get_ylabel()
     'p-value'
     """
-    if not len(records):
-        raise InputError("A series needs at least one batch. Got none.")
-    ax = axes(ax)
+    records, ax = _ready(records, ax)
     adjusted = any(record.get("adjusted") is not None for record in records)
     values = np.array([_pvalue(record) for record in records])
-    found = np.array([bool(record["reject"]) for record in records])
-    places = np.arange(len(records))
-    ax.plot(places, values, color=GREY, linewidth=0.8)
-    ax.plot(
-        places[~found], values[~found], color=BLUE, marker="o", linestyle="none", fillstyle="none", label="no difference found"
-    )
-    ax.plot(places[found], values[found], color=ORANGE, marker="^", markersize=9, linestyle="none", label="different")
+    lowest = min([alpha, *values[~np.isnan(values)].tolist()])
+    _draw(ax, records, values)
     ax.axhline(alpha, color=GREY, linestyle="--", label=f"limit {alpha:g}")
     ax.set_yscale("log")
-    lowest = min(float(values.min()), alpha)
     ax.set_ylim(1.5, lowest / 4)  # upside down: alarms stand out at the top, below the legend
-    _names(ax, [str(record["batch"]) for record in records])
-    ax.set_xlabel("batch")
     ax.set_ylabel("p-value, adjusted for the number of batches" if adjusted else "p-value")
-    legend(ax, 3)
+    legend(ax, 4)
     return ax
 
 
+def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
+    """Draw how different the batches of a series are: p-values cannot say, since they have a smallest one.
+
+    Parameters
+    ----------
+    records : sequence of mapping
+        As for :func:`batch_series`, with ``effect`` (how often a row of the batch is told from one of the reference) or
+        ``statistic``, which is drawn where no batch has an effect.
+    ax : matplotlib Axes, optional
+        Where to draw it.
+
+    Returns
+    -------
+    Axes
+        With the picture.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from cpmmd import plotting
+    >>> records = [{"batch": "monday", "pvalue": 0.6, "reject": False, "effect": 0.51}]
+    >>> plotting.batch_effects(records, ax=Figure().subplots()).get_ylabel()
+    'rows told apart'
+    """
+    records, ax = _ready(records, ax)
+    field = effect_field(records) or "effect"
+    values = np.array([np.nan if record.get(field) is None else float(record[field]) for record in records])
+    none = 0.5 if field == "effect" else 0.0
+    _draw(ax, records, values)
+    ax.axhline(none, color=GREY, linestyle="--", label="no difference at all")
+    if field == "effect":
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    ax.set_ylabel("rows told apart" if field == "effect" else "statistic")
+    legend(ax, 4)
+    return ax
+
+
+def effect_field(records: Records) -> str | None:
+    """Return which field says how different batches are; None where none does."""
+    return next((name for name in ("effect", "statistic") if any(record.get(name) is not None for record in records)), None)
+
+
+def _ready(records: Records, ax: Axes | None) -> tuple[Records, Axes]:
+    if not len(records):
+        raise InputError("A series needs at least one batch. Got none.")
+    return in_order(records), axes(ax)
+
+
+def _draw(ax: Axes, records: Records, values: Array) -> None:
+    """Draw one value for each batch over its place or date, and a cross for each that could not be tested."""
+    failed = np.array([record.get("error") is not None for record in records])
+    found = np.array([bool(record.get("reject")) for record in records]) & ~failed
+    calm, places = ~found & ~failed, _places(ax, records)
+    ax.plot(places[~failed], values[~failed], color=GREY, linewidth=0.8)
+    plain: dict[str, Any] = {"linestyle": "none"}
+    ax.plot(places[calm], values[calm], color=BLUE, marker="o", fillstyle="none", label="no difference found", **plain)
+    ax.plot(places[found], values[found], color=ORANGE, marker="^", markersize=9, label="different", **plain)
+    if failed.any():
+        plain |= {"transform": ax.get_xaxis_transform(), "clip_on": False}  # on the axis, whatever its values
+        foot = np.zeros(np.count_nonzero(failed))
+        ax.plot(places[failed], foot, color=PURPLE, marker="x", markersize=8, markeredgewidth=2, label="not tested", **plain)
+
+
 def _pvalue(record: Mapping[str, Any]) -> float:
+    if record.get("error") is not None:
+        return math.nan
     value = record.get("adjusted")
     return float(record["pvalue"] if value is None else value)
+
+
+def _places(ax: Axes, records: Records) -> Any:
+    """Return where batches stand on the axis: at their dates, or one after the other."""
+    dated = axis_dates(records)
+    if dated is None:
+        _names(ax, [str(record["batch"]) for record in records])
+        ax.set_xlabel("batch")
+        return np.arange(len(records))
+    import matplotlib.dates
+
+    ticks: Any = matplotlib.dates  # it has no types
+    locator = ticks.AutoDateLocator(minticks=3, maxticks=NAMES)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(ticks.ConciseDateFormatter(locator))
+    ax.set_xlabel(dated[1])
+    return np.array(ticks.date2num(dated[0]))
 
 
 def _names(ax: Axes, names: list[str]) -> None:

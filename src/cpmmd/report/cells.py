@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cpmmd.core.text import harmless
+from cpmmd.core.text import harmless, number_format
 
 NOTHING = "–"
 NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers
 RIGHT = (*NUMERIC, "measure")  # set flush right
 FOREIGN = ("text",)  # quoted from the data
-DIGITS = 4  # significant ones of a column's largest number
 SPREAD = 100  # positive numbers more different than this have a format each: the small ones would lose their digits
 
 
@@ -45,21 +44,11 @@ def cell_text(value: Any, kind: str) -> str:
         return count(value)
     if kind == "share":
         return f"{100 * value:.1f}%"
-    if kind == "flag":
+    if kind == "flag" and not isinstance(value, str):
         return "yes" if value else "no"
     if kind == "time":
         return harmless(value).replace("T", " ")[:16]  # to the minute
     return harmless(value)
-
-
-def number_format(values: Sequence[float]) -> str:
-    """Return one format for all: DIGITS significant digits of the largest, no decimals where all are whole."""
-    largest = max((abs(float(v)) for v in values), default=0.0)
-    if all(float(v).is_integer() for v in values) and largest < 1e9:
-        return ".0f"
-    if not 1e-4 <= largest < 1e7:
-        return f".{DIGITS - 1}e"
-    return f".{max(DIGITS - 1 - math.floor(math.log10(largest)), 0)}f"
 
 
 def number(value: float) -> str:

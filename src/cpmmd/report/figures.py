@@ -116,6 +116,9 @@ def result_drawings(result: TestOutcome, explanation: Explanation | None) -> Dra
 
 
 def series_drawings(records: Sequence[Mapping[str, Any]], alpha: float | None) -> Drawings:
-    """Return what draws the picture of a series."""
+    """Return what draws the pictures of a series, its batches in order."""
     latest, limit = list(records[-MOST_BATCHES:]), {} if alpha is None else {"alpha": alpha}
-    return {"batch-series": lambda ax: plotting.batch_series(latest, ax=ax, **limit)}
+    return {
+        "batch-series": lambda ax: plotting.batch_series(latest, ax=ax, **limit),
+        "batch-effects": lambda ax: plotting.batch_effects(latest, ax=ax),
+    }

@@ -81,7 +81,8 @@ def _table(block: Mapping[str, Any]) -> PlainDict:
             }
             for i, c in enumerate(columns)
         ]
-        lines.append({"cells": cells, "flagged": number in block.get("flagged", ())})
+        mark = next((mark for mark in ("flagged", "failed") if number in block.get(mark, ())), "")
+        lines.append({"cells": cells, "mark": mark})
     return {**block, "columns": columns, "lines": lines}
 
 

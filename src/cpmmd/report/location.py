@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from cpmmd.core.text import harmless
-from cpmmd.explain.columns import date_text
+from cpmmd.explain.typical import typical
 from cpmmd.explain.values import ColumnContribution, Effect, Explanation
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report import blocks, cells
@@ -79,7 +79,7 @@ def _features(features: Sequence[ColumnContribution]) -> Block:
     """Table the features, largest contribution first."""
     chosen = features[:MOST_FEATURES]
     columns = [("Column", "text"), ("Share of MMD²", "share"), ("± s.e.", "share"), ("In x", "measure"), ("In y", "measure")]
-    rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *_typical(f)] for f in chosen]
+    rows: list[list[Any]] = [[f.label, f.contribution, f.standard_error, *typical(f, nothing=cells.NOTHING)] for f in chosen]
     if any(f.difference for f in chosen):
         columns.append(("y is", "words"))
         rows = [[*row, harmless(f.difference or cells.NOTHING, 80)] for row, f in zip(rows, chosen, strict=True)]
@@ -87,26 +87,6 @@ def _features(features: Sequence[ColumnContribution]) -> Block:
     if len(features) > MOST_FEATURES:
         note = f"The first {MOST_FEATURES} of {cells.count(len(features))} columns. {note}"
     return blocks.table("columns", "Columns by their contribution", columns, rows, note=note)
-
-
-def _typical(feature: ColumnContribution) -> tuple[str, str]:
-    """Say what is typical of a feature in x and in y: the mean, or the share of the level that changes most."""
-    if not feature.levels:
-        return _means(feature)
-    level, (x, y) = next(iter(feature.levels.items()))
-    return f"{harmless(level, 24)} {x:.0%}", f"{harmless(level, 24)} {y:.0%}"
-
-
-def _means(feature: ColumnContribution) -> tuple[str, str]:
-    means = [m for m in (feature.mean_x, feature.mean_y) if m is not None]
-    form = ".0%" if feature.kind == "boolean" else cells.number_format(means)
-
-    def text(mean: float | None) -> str:
-        if mean is None:
-            return cells.NOTHING
-        return date_text(mean)[:10] if feature.kind == "date" else format(mean, form)
-
-    return text(feature.mean_x), text(feature.mean_y)
 
 
 def _rows(explanation: Explanation) -> list[Block]:

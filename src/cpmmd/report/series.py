@@ -8,6 +8,8 @@ from typing import Any
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import LINE, harmless
 from cpmmd.errors import InputError
+from cpmmd.plotting.batches import effect_field
+from cpmmd.plotting.dates import in_order, own_date
 from cpmmd.report import blocks, cells
 from cpmmd.report.assurance import repetition
 from cpmmd.report.blocks import Block
@@ -19,16 +21,19 @@ from cpmmd.report.render import Path, finish
 
 Record = Mapping[str, Any]
 NEEDED = ("batch", "pvalue", "reject")
+MOST_FAILED = 50  # sentences on batches that could not be tested
+NAMED = 10  # batches in a sentence
 MOST_BATCHES = 500  # rows of the table: about 150 kB
 COLUMNS = [
     ("Batch", "batch", "text"),
-    ("Time", "time", "time"),
+    ("Differs", "reject", "flag"),
+    ("Date", "date", "text"),
+    ("Tested", "time", "time"),
     ("Rows", "rows", "count"),
     ("p-value", "pvalue", "pvalue"),
     ("Adjusted p", "adjusted", "pvalue"),
-    ("Statistic", "statistic", "number"),
     ("Told apart", "effect", "share"),
-    ("Differs", "reject", "flag"),
+    ("Statistic", "statistic", "number"),
 ]
 
 
@@ -46,7 +51,9 @@ def write_series(
     ----------
     records : sequence of mapping
         One dictionary a batch, in order of time: ``batch``, ``time``, ``rows``, ``pvalue``, ``adjusted``, ``statistic``,
-        ``effect``, ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and ``reject`` may be missing.
+        ``effect``, ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and ``reject`` may be missing. A batch that
+        could not be tested has ``batch`` and ``error``, the sentence that says why. Where each name has a date, such as
+        2024-03-05 or 20240305, that is the order.
     path : str or Path, optional
         Ends in .html, .md or .json; without one the HTML text is only returned.
     alpha : float, optional
@@ -68,7 +75,7 @@ def write_series(
     """
     form = "html" if path is None else format_of(path)
     said = series_content(records, alpha=alpha, title=title, command=command)
-    return finish(said, series_drawings(records, alpha), path, form)
+    return finish(said, series_drawings(in_order(records), alpha), path, form)
 
 
 def series_content(
@@ -96,12 +103,13 @@ def series_content(
     from cpmmd import __version__
 
     _check(records)
+    records = [_dated(record) for record in in_order(records)]
     return {
         "format": FORMAT,
         "title": harmless(title or "Batches against a reference", 160),
         "verdict": _verdict(records, alpha),
         "sections": [
-            blocks.section("batches", "Batches", [_figure(records), _table(records)]),
+            blocks.section("batches", "Batches", [_figure(records), _effects(records), _failures(records), _table(records)]),
             blocks.section("assurance", "How they were judged", [_facts(records, alpha)]),
             repetition(command, "", __version__),
         ],
@@ -113,33 +121,71 @@ def _check(records: Sequence[Record]) -> None:
     if not records:
         raise InputError("A series needs at least one batch. Got none; test a batch first.")
     for number, record in enumerate(records):
-        absent = [key for key in NEEDED if record.get(key) is None]
+        needed = NEEDED[:1] if _failed(record) else NEEDED
+        absent = [key for key in needed if record.get(key) is None]
         if absent:
-            raise InputError(f"Each batch needs {', '.join(NEEDED)}. Batch {number} lacks {', '.join(absent)}; add them.")
+            raise InputError(f"Each batch needs {', '.join(needed)}. Batch {number} lacks {', '.join(absent)}; add them.")
+
+
+def _failed(record: Record) -> bool:
+    return record.get("error") is not None
+
+
+def _dated(record: Record) -> Record:
+    """Return a record with the date in its batch's name, and nothing found where it could not be tested."""
+    date = own_date(str(record["batch"]))
+    shown = None if date is None else date.isoformat(" ", "minutes").removesuffix(" 00:00")
+    return {**record, "date": shown, **({"pvalue": None, "reject": None} if _failed(record) else {})}
 
 
 def _verdict(records: Sequence[Record], alpha: float | None) -> Block:
-    flagged = [record for record in records if record["reject"]]
-    total, last = len(records), records[-1]
-    some = f"{cells.count(len(flagged))} of {cells.count(total)} batches {'differs' if len(flagged) == 1 else 'differ'}"
-    sentences = [f"The latest, {harmless(last['batch'])}, {'differs' if last['reject'] else 'does not differ'} ({_p(last)})."]
-    if flagged and not last["reject"]:
-        sentences.append(f"The last one that does is {harmless(flagged[-1]['batch'])} ({_p(flagged[-1])}).")
-    lowest = min(records, key=lambda record: record["pvalue"])
+    tested, failed = [r for r in records if not _failed(r)], [r for r in records if _failed(r)]
+    flagged = [record for record in tested if record["reject"]]
     numbers = [
-        ("Batches", cells.count(total), _period(records)),
+        ("Batches", cells.count(len(tested)), _period(tested)),
         ("Flagged", cells.count(len(flagged)), "" if alpha is None else f"level {alpha:g}"),
-        ("Smallest p", cells.number(lowest["pvalue"]), harmless(lowest["batch"])),
     ]
+    if tested:
+        lowest = min(tested, key=lambda record: record["pvalue"])
+        numbers.append(("Smallest p", cells.number(lowest["pvalue"]), harmless(lowest["batch"])))
+    if failed:
+        numbers.append(("Not tested", cells.count(len(failed)), ""))
     return {
         "reject": bool(flagged),
-        "headline": f"{some} from the reference" if flagged else f"No batch of {cells.count(total)} differs from the reference",
-        "sentences": [harmless(sentence, LINE) for sentence in sentences],
-        "batches": total,
+        "headline": _headline(len(tested), len(flagged)),
+        "sentences": [harmless(sentence, LINE) for sentence in _sentences(tested, flagged, failed)],
+        "batches": len(tested),
         "flagged": len(flagged),
+        "failed": len(failed),
         "alpha": alpha,
         "numbers": [{"label": label, "value": value, "note": note} for label, value, note in numbers],
     }
+
+
+def _headline(total: int, flagged: int) -> str:
+    if not total:
+        return "No batch could be tested"
+    if not flagged:
+        return f"No batch of {cells.count(total)} differs from the reference"
+    return f"{cells.count(flagged)} of {cells.count(total)} batches {'differs' if flagged == 1 else 'differ'} from the reference"
+
+
+def _sentences(tested: list[Record], flagged: list[Record], failed: list[Record]) -> list[str]:
+    """Say what became of the latest batch, of the last one that differs, and of those that could not be tested."""
+    said = []
+    if tested:
+        last = tested[-1]
+        said.append(f"The latest, {harmless(last['batch'])}, {'differs' if last['reject'] else 'does not differ'} ({_p(last)}).")
+        if flagged and not last["reject"]:
+            said.append(f"The last one that does is {harmless(flagged[-1]['batch'])} ({_p(flagged[-1])}).")
+    if failed:
+        said.append(f"{cells.count(len(failed))} could not be tested: {_named(failed)}.")
+    return said
+
+
+def _named(records: Sequence[Record]) -> str:
+    names = ", ".join(harmless(record["batch"]) for record in records[:NAMED])
+    return f"{names}{' and others' if len(records) > NAMED else ''}"
 
 
 def _p(record: Record) -> str:
@@ -148,33 +194,56 @@ def _p(record: Record) -> str:
 
 
 def _period(records: Sequence[Record]) -> str:
-    times = [str(record["time"]) for record in records if record.get("time")]
+    """Say from when to when: by the dates of the batches where each has one, else by when they were tested."""
+    own = bool(records) and all(record["date"] for record in records)
+    times = [str(record["date" if own else "time"]) for record in records if own or record.get("time")]
     return f"{harmless(times[0][:10])} to {harmless(times[-1][:10])}" if times else ""
 
 
 def _figure(records: Sequence[Record]) -> Block:
-    flagged = [harmless(record["batch"]) for record in records if record["reject"]]
-    named = f"Flagged: {', '.join(flagged[:10])}{' and others' if len(flagged) > 10 else ''}." if flagged else "None is flagged."
+    flagged = [record for record in records if record["reject"]]
+    named = f"Flagged: {_named(flagged)}." if flagged else "None is flagged."
     title = "p-values over time" if len(records) <= MOST_DRAWN else f"p-values of the latest {MOST_DRAWN} batches"
     return blocks.figure("batch-series", title, f"One p-value for each batch. {named}", wide=True)
+
+
+def _effects(records: Sequence[Record]) -> Block | None:
+    field = effect_field(records[-MOST_DRAWN:])
+    if field is None:
+        return None
+    what = "how often a row of the batch is told from one of the reference" if field == "effect" else "the test's statistic"
+    largest = max((r for r in records if r.get(field) is not None), key=lambda record: record[field])
+    said = f"For each batch, {what}; p-values alone have a smallest one. Largest: {harmless(largest['batch'])}."
+    return blocks.figure("batch-effects", "How different the batches are", said, wide=True)
+
+
+def _failures(records: Sequence[Record]) -> Block:
+    """List the batches that could not be tested, and why."""
+    failed = [record for record in records if _failed(record)]
+    return blocks.notes(f"{harmless(r['batch'])} could not be tested: {r['error']}" for r in failed[:MOST_FAILED])
 
 
 def _table(records: Sequence[Record]) -> Block:
     """Table the latest batches; of the older ones those that differ."""
     chosen = _choose(records)
-    present = [column for column in COLUMNS if any(records[i].get(column[1]) is not None for i in chosen)]
-    rows = [[records[i].get(key) for _, key, _ in present] for i in chosen]
+    present = [column for column in COLUMNS if any(_value(records[i], column[1]) is not None for i in chosen)]
+    rows = [[_value(records[i], key) for _, key, _ in present] for i in chosen]
     left = len(records) - len(chosen)
     note = f"{cells.count(left)} older batches are not shown; most of them do not differ." if left else ""
     table = blocks.table("series", "All batches" if not left else "Batches", [(c[0], c[2]) for c in present], rows, note=note)
-    return {**table, "flagged": [place for place, i in enumerate(chosen) if records[i]["reject"]]}
+    marks = {"flagged": lambda record: record["reject"], "failed": _failed}
+    return {**table, **{mark: [place for place, i in enumerate(chosen) if has(records[i])] for mark, has in marks.items()}}
+
+
+def _value(record: Record, key: str) -> Any:
+    return "not tested" if key == "reject" and _failed(record) else record.get(key)
 
 
 def _choose(records: Sequence[Record]) -> list[int]:
     if len(records) <= MOST_BATCHES:
         return list(range(len(records)))
     half = MOST_BATCHES // 2
-    older = [i for i, record in enumerate(records[:-half]) if record["reject"]]
+    older = [i for i, record in enumerate(records[:-half]) if record["reject"] or _failed(record)]
     return [*older[-half:], *range(len(records) - half, len(records))]
 
 
