@@ -21,10 +21,15 @@ ALPHA = 0.05
 
 
 def draw_study(
-    name: str, panels: Mapping[str, Generate], methods: Mapping[str, Any], draws: int, settings: Mapping[str, Any] | None = None
+    name: str,
+    panels: Mapping[str, Generate],
+    methods: Mapping[str, Any],
+    draws: int | range,
+    settings: Mapping[str, Any] | None = None,
 ) -> Study:
     """Return the study of every method (a name or a procedure) on the same draws of every panel; settings go to each test."""
-    cells = [{"panel": p, "method": m, "draw": number} for number in range(draws) for p in panels for m in methods]
+    numbers = range(draws) if isinstance(draws, int) else draws
+    cells = [{"panel": p, "method": m, "draw": number} for number in numbers for p in panels for m in methods]
     task = partial(one_draw, dict(panels), dict(methods), dict(settings or {}))
     return Study(name, task, cells, repetitions=1, settings=settings or {})
 

@@ -53,7 +53,8 @@ def test_paths_equal_kernels_evaluated_one_by_one(family):
     bins = cut_bins(120, 180, rng, target=60)
     labels = relabelings(bins, 3, rng)
     grid = bandwidth_multiples(1 / 16, 4.0)
-    (path,) = geometry_paths(rows[bins.order].__getitem__, [Grid(family, grid, 1.0)], bins, labels, rows, DEFAULT_LIMIT)
+    unit = family.median_bandwidth(rows)
+    (path,) = geometry_paths(rows[bins.order].__getitem__, [Grid(family, grid, 1.0)], [unit], bins, labels, rows, DEFAULT_LIMIT)
     assert len(path.bandwidths) >= 5
     for sigma, values in zip(path.bandwidths, path.mmd2, strict=True):
         K = ScaledKernel(family, sigma).gram(rows[bins.order])
@@ -68,7 +69,8 @@ def test_bandwidths_without_neighbours_are_left_out():
     rows = rng.normal(size=(100, 40))
     bins = cut_bins(50, 50, rng)
     grid, labels = bandwidth_multiples(1 / 64, 4.0), relabelings(bins, 2, rng)
-    (path,) = geometry_paths(rows[bins.order].__getitem__, [Grid(Bandwidth(), grid, 1.0)], bins, labels, rows, DEFAULT_LIMIT)
+    unit, load = Bandwidth().median_bandwidth(rows), rows[bins.order].__getitem__
+    (path,) = geometry_paths(load, [Grid(Bandwidth(), grid, 1.0)], [unit], bins, labels, rows, DEFAULT_LIMIT)
 
     def neighbours(sigma):
         return (ScaledKernel(Bandwidth(), sigma).gram(rows).sum() - 100) / 100

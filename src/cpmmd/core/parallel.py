@@ -62,6 +62,14 @@ def map_threads(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     return list(_on_threads(work, items, nullcontext()))
 
 
+def map_apart(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Return ``work`` of every item in order, each with one BLAS thread, however many threads there are: what a factorisation
+    rounds to depends on how many share it.
+    """
+    with _controller().limit(limits=1, user_api="blas"):
+        return list(_on_threads(work, items, nullcontext()))
+
+
 def spread(work: Callable[..., R], items: Sequence[T], *shared: Any) -> Iterator[R]:
     """Yield ``work(item, *shared)`` in the order of the items, as results come.
 

@@ -30,11 +30,13 @@ class Engine:
     Attributes
     ----------
     name : str
-        ``"dense"`` (one kernel matrix), ``"rows"`` (streamed, each row relabelled) or ``"binned"`` (streamed, bins relabelled).
+        ``"dense"`` (one kernel matrix), ``"rows"`` (each row relabelled) or ``"binned"`` (bins relabelled).
     bins : int or None
         Number of bins; None where rows are relabelled.
     bin_rows : int
         Rows of a bin.
+    landmarks : int or None
+        Rows of the pool that kernels were computed through; None where only pairs of rows were used.
 
     Examples
     --------
@@ -42,28 +44,33 @@ class Engine:
     >>> from cpmmd import two_sample_test
     >>> data = np.random.default_rng(0)
     >>> two_sample_test(data.normal(size=(40, 2)), data.normal(size=(50, 2)), method="median", rng=0).engine
-    Engine(name='dense', bins=None, bin_rows=1)
+    Engine(name='dense', bins=None, bin_rows=1, landmarks=None)
     """
 
     name: str
     bins: int | None = None
     bin_rows: int = 1
+    landmarks: int | None = None
 
     @classmethod
-    def of(cls, bins: Bins) -> Engine:
+    def of(cls, bins: Bins, landmarks: int | None = None) -> Engine:
         """Return the engine that relabels these bins.
 
         Parameters
         ----------
         bins : Bins
             How the rows were cut.
+        landmarks : int, optional
+            Rows that kernels were computed through.
 
         Returns
         -------
         Engine
             ``"rows"`` where each bin is one row.
         """
-        return cls("binned", bins.count, bins.size) if bins.size > 1 else cls("rows")
+        if bins.size > 1:
+            return cls("binned", bins.count, bins.size, landmarks)
+        return cls("rows", landmarks=landmarks)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.errors import InputError
@@ -11,7 +15,9 @@ from cpmmd.kernels.laplacian_l1 import LaplacianL1
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.radius import Radius
 from cpmmd.kernels.scaled import ScaleFamily
-from cpmmd.permutation.paths import Grid, bandwidth_multiples
+from cpmmd.permutation.paths import GRID_RATIO, Grid, bandwidth_multiples
+
+RATIO = float(GRID_RATIO)
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,11 @@ class KernelClass:
         The path ends where rows have fewer effective neighbours on average (or a quarter of a small pool).
     weight : float
         Share of the level that the class competes for, beside those of the others.
+    ratio : float
+        Between neighbouring bandwidths: the square root of 2, or a power of it.
+    gammas : tuple of float
+        Spectral parameters: the squared MMD has each direction of feature space divided by its variance in the pool plus gamma
+        times the largest variance. None for the squared MMD itself.
 
     Examples
     --------
@@ -50,6 +61,8 @@ class KernelClass:
     widest: float = 4.0
     fewest_neighbours: float = 1.0
     weight: float = 1.0
+    ratio: float = RATIO
+    gammas: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.family, ScaleFamily):
@@ -62,11 +75,28 @@ class KernelClass:
             raise InputError(f"The narrowest bandwidth must not exceed the widest. Got {self.narrowest} and {self.widest}.")
         validation.positive("fewest_neighbours", self.fewest_neighbours)
         validation.positive("weight", self.weight)
+        if not math.isclose(RATIO**self._stride, validation.positive("ratio", self.ratio), rel_tol=1e-6) or self._stride < 1:
+            raise validation.wrong("ratio", "must be the square root of 2 or a power of it, such as 2 or 4", self.ratio)
+        listed = self.gammas if isinstance(self.gammas, Sequence) else (self.gammas,)
+        object.__setattr__(self, "gammas", tuple(validation.positive("gammas", gamma) for gamma in listed))
+
+    @property
+    def _stride(self) -> int:
+        return round(math.log(self.ratio) / math.log(RATIO))
 
     @property
     def grid(self) -> Grid:
-        """The bandwidths, widest first."""
-        return Grid(self.family, bandwidth_multiples(self.narrowest, self.widest), self.fewest_neighbours)
+        """What is searched."""
+        multiples = bandwidth_multiples(self.narrowest, self.widest)
+        return Grid(self.family, multiples, self.fewest_neighbours, self._stride, self.gammas)
+
+    def searches_within(self, other: KernelClass) -> bool:
+        """Whether the other class has all members of this one, on the same coordinates."""
+        alike = (self.family, self.scale, bool(self.gammas)) == (other.family, other.scale, bool(other.gammas))
+        if not alike or not set(self.gammas) <= set(other.gammas):
+            return False
+        own, others = (one.grid.multiples[:: one._stride] for one in (self, other))
+        return all(np.isclose(others, multiple).any() for multiple in own)
 
     @property
     def coordinates(self) -> str:
@@ -76,17 +106,21 @@ class KernelClass:
     @property
     def label(self) -> str:
         """The class in few words."""
-        return f"{self.family.label} on {self.coordinates.split()[0]}"
+        return f"{'spectral ' if self.gammas else ''}{self.family.label} on {self.coordinates.split()[0]}"
 
     def __str__(self) -> str:
-        return f"{self.family} on {self.coordinates}"
+        return f"{self.family} on {self.coordinates}{', spectrum regularised' if self.gammas else ''}"
 
 
 def default_classes() -> tuple[KernelClass, ...]:
     """Return the classes chosen in docs/theory/full-sample.md."""
+    gaussian = Bandwidth("gaussian")
     return (
-        KernelClass(Bandwidth("gaussian"), fewest_neighbours=30),
-        KernelClass(LaplacianL1(), "standard"),
-        KernelClass(Polynomial(degree=2), "standard"),
-        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.25),
+        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5),
+        KernelClass(gaussian, narrowest=1 / 4, widest=1, ratio=4, gammas=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)),
+        KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)),
+        KernelClass(gaussian, "standard", narrowest=1, widest=1),
+        KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=(1e-1, 1e-2, 1e-3, 1e-4), weight=0.5),
+        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.5),
+        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7),
     )

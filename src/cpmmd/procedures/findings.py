@@ -21,10 +21,11 @@ class ClassPath:
         The class, and in few words.
     coordinates : str
         What its kernels see: ``"raw coordinates"``, ``"standardised coordinates"``, or empty for a fixed kernel.
-    bandwidths : array
-        Of the members, widest first; empty for a fixed kernel.
+    bandwidths, gammas : array
+        Of the members, widest bandwidth first; gamma is the spectral parameter, infinite for the squared MMD itself. Empty for a
+        fixed kernel.
     mmd2, scores : array
-        Squared MMD of each member, and its upper-tail score -log p.
+        Squared MMD of each member, directions divided by their spectrum where gamma is finite, and its upper-tail score -log p.
     penalty : float
         The complexity of the class, the logarithm of its weight taken off.
 
@@ -35,7 +36,7 @@ class ClassPath:
     >>> data = np.random.default_rng(0)
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2)), rng=0)
     >>> [one.label for one in result.classes][:2]
-    ['gaussian on raw', 'laplacian (L1) on standardised']
+    ['gaussian on raw', 'spectral gaussian on raw']
     >>> result.selected_class.criterion == max(one.criterion for one in result.classes)
     True
     """
@@ -44,6 +45,7 @@ class ClassPath:
     label: str
     coordinates: str
     bandwidths: Array
+    gammas: Array
     mmd2: Array
     scores: Array
     penalty: float
@@ -59,6 +61,12 @@ class ClassPath:
         return float(self.bandwidths[self.best]) if len(self.bandwidths) else None
 
     @property
+    def best_gamma(self) -> float | None:
+        """Spectral parameter of that member; None where it is the squared MMD itself."""
+        gamma = float(self.gammas[self.best]) if len(self.gammas) else np.inf
+        return gamma if np.isfinite(gamma) else None
+
+    @property
     def evidence(self) -> float:
         """The highest score."""
         return float(self.scores[self.best])
@@ -69,8 +77,9 @@ class ClassPath:
         return self.evidence - self.penalty
 
     def to_dict(self) -> PlainDict:
-        """Return the class in plain JSON types."""
-        return plain_dict(vars(self))
+        """Return the class in plain JSON types; no spectral parameter is None."""
+        gammas = [float(gamma) if np.isfinite(gamma) else None for gamma in self.gammas]
+        return plain_dict({**vars(self), "gammas": gammas})
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,13 +15,14 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
-from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily
+from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.kernels.tilers import tiler_for
 from cpmmd.permutation.binned import TARGET_BINS, Bins, bin_sums, binned_statistics, cut_bins, relabelings
 from cpmmd.permutation.engine import Engine, left_out
 from cpmmd.permutation.labels import Relabelings
+from cpmmd.permutation.landmarks import COVARIANCE_ROWS, DOUBLE_ROWS, View, kernel_path, landmark_count, landmark_paths
 from cpmmd.permutation.memory import plan_tiles
-from cpmmd.permutation.paths import MEDIAN_ROWS, Path, geometry_paths
+from cpmmd.permutation.paths import MEDIAN_ROWS, PLAIN, Path, geometry_paths
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.procedures.base import Method, Procedure, RunOptions
@@ -45,14 +47,17 @@ class FullSampleTest(Procedure):
         A class's complexity is this quantile of its best score over the relabelings.
     bins : int
         About how many bins of rows are relabelled; samples of fewer rows are permuted row by row.
+    landmarks : int, optional
+        Rows of the pool that spectral members, and pools of more than 4096 rows altogether, are computed through; None is 200,
+        and 512 in such pools. All rows where there are no more.
 
     Notes
     -----
-    For each class and relabeling the squared MMD is computed on a path of bandwidths, turned into an upper-tail score -log p by
-    the first three moments over the relabelings, and maximised over the path: the class's evidence. Less the class's
-    complexity, plus the logarithm of its weight, maximised over classes, it is the statistic. Everything else is a symmetric
-    function of the pooled rows or of all relabelings together, so the observed statistic is exchangeable with the others under
-    the null and its rank is an exact p-value.
+    For each class and relabeling the squared MMD, its directions divided by the spectrum where the class asks for it, is computed
+    for every member (bandwidth by spectral parameter), turned into an upper-tail score -log p by the first three moments over the
+    relabelings, and maximised over the class: its evidence. Less the class's complexity, plus the logarithm of its weight,
+    maximised over classes, it is the statistic. Everything else is a symmetric function of the pooled rows or of all relabelings
+    together, so the observed statistic is exchangeable with the others under the null and its rank is an exact p-value.
 
     Examples
     --------
@@ -68,8 +73,9 @@ class FullSampleTest(Procedure):
     fixed: tuple[Kernel, ...] = ()
     penalty_quantile: float = 0.9
     bins: int = TARGET_BINS
+    landmarks: int | None = None
 
-    citations = ("ni2026kernel", "domingo2025cheap")
+    citations = ("ni2026kernel", "hagrass2024spectral", "domingo2025cheap")
     statistic_meaning = "the best class's score -log p less its penalty"
 
     def __post_init__(self) -> None:
@@ -80,6 +86,8 @@ class FullSampleTest(Procedure):
             raise InputError("The full-sample test needs at least one kernel class. Got none.")
         validation.open_unit("penalty_quantile", self.penalty_quantile)
         validation.whole("bins", self.bins, at_least=10)
+        if self.landmarks is not None:
+            validation.whole("landmarks", self.landmarks, at_least=2)
 
     @classmethod
     def methods(cls) -> Mapping[str, Method]:
@@ -91,34 +99,35 @@ class FullSampleTest(Procedure):
         bin_stream, label_stream, sample_stream = rng.spawn(3)
         bins = cut_bins(pool.m, pool.n, bin_stream, target=self.bins)
         labels = relabelings(bins, options.n_permutations, label_stream, options.memory_limit)
-        some = sample_stream.permutation(pool.m + pool.n)[:MEDIAN_ROWS]
-        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
-        entrants = self._entrants(pool, preparations, _Relabelled(bins, labels, some, options.memory_limit))
-        contest = _contest(entrants, self.penalty_quantile)
-        winner, best = contest.winner
+        order = sample_stream.permutation(pool.m + pool.n)
+        setting = _Setting(pool, bins, labels, order, options.memory_limit, landmark_count(len(bins.order), self.landmarks))
+        entrants = [_Entrant.of(path, one, self.penalty_quantile) for one, path in self._paths(setting)]
+        entrants += [_Entrant.fixed(kernel, setting, self.penalty_quantile) for kernel in self.fixed]
+        winner = max(entrants, key=lambda one: one.path.criterion)
         return self.conclude(
             pool,
             options,
-            Ranking.of(contest.statistic, tolerance=TIE, exhaustive=labels.exhaustive),
+            Ranking.of(np.max([one.total for one in entrants], axis=0), tolerance=TIE, exhaustive=labels.exhaustive),
             tested_sizes=(bins.m, bins.n),
-            kernel=entrants[winner].kernel(best),
-            preparation=preparations[entrants[winner].scale],
+            kernel=winner.kernel,
+            preparation=setting.preparations[winner.scale],
             notes=left_out(bins),
             evidence=Evidence(pool, np.sort(bins.order) if sum(bins.dropped) else None),
-            engine=Engine.of(bins),
-            classes=contest.class_paths(),
+            engine=Engine.of(bins, setting.landmarks if any(one.spectral or setting.linear for one in entrants) else None),
+            classes=tuple(one.path for one in entrants),
         )
 
-    def _entrants(self, pool: Pool, preparations: dict[str | None, Preparation], relabelled: _Relabelled) -> list[_Entrant]:
-        """Evaluate every class, those of one geometry together."""
-        coordinates = {scale: _Coordinates(pool, fitted, relabelled) for scale, fitted in preparations.items()}
-        entrants = []
-        for scale, classes in self._groups(one_column=len(preparations[None].features) == 1):
-            rows = coordinates[scale]
-            grids, limit = [c.grid for c in classes], relabelled.memory_limit
-            paths = geometry_paths(rows.load, grids, relabelled.bins, relabelled.labels, rows.sample, limit)
-            entrants += [_Entrant.of_class(c, path) for c, path in zip(classes, paths, strict=True)]
-        return entrants + [_fixed_entrant(kernel, coordinates[None], relabelled) for kernel in self.fixed]
+    def _paths(self, setting: _Setting) -> Iterator[tuple[KernelClass, Path]]:
+        """Yield every class with its path; those of one geometry are computed together."""
+        for scale, classes in self._groups(one_column=len(setting.preparations[None].features) == 1):
+            rows = setting.coordinates(scale)
+            pairwise = [] if setting.linear else [one for one in classes if not one.gammas]
+            landmark = [one for one in classes if one not in pairwise]
+            if pairwise:
+                yield from zip(pairwise, rows.pairwise_paths(pairwise), strict=True)
+            if landmark:
+                units = [rows.unit(one.family) for one in landmark]
+                yield from zip(landmark, landmark_paths(rows.view, [one.grid for one in landmark], units), strict=True)
 
     def _groups(self, *, one_column: bool) -> list[tuple[str | None, list[KernelClass]]]:
         """Return the classes by coordinates and geometry; one column has only one set of coordinates."""
@@ -127,113 +136,123 @@ class FullSampleTest(Procedure):
             assert isinstance(one, KernelClass)
             chosen = replace(one, scale=None) if one_column and not one.family.about_origin else one
             group = groups.setdefault((chosen.scale, chosen.family.geometry), [])
-            if chosen not in group:
+            if not any(chosen.searches_within(other) for other in group):
                 group.append(chosen)
         return [(scale, classes) for (scale, _), classes in groups.items()]
 
 
 @dataclass(frozen=True, eq=False)
-class _Relabelled:
-    """The relabelings common to all classes, some rows for medians, and the memory."""
+class _Setting:
+    """What all classes share: the pool, its bins and their relabelings, and rows in an order that does not look at labels."""
 
+    pool: Pool
     bins: Bins
     labels: Relabelings
-    some: Rows
+    order: Rows
     memory_limit: int
+    landmarks: int
+
+    @cached_property
+    def preparations(self) -> dict[str | None, Preparation]:
+        """Raw and standardised coordinates."""
+        return {scale: Preparation.fit(self.pool, scale=scale) for scale in (None, "standard")}
+
+    @property
+    def linear(self) -> bool:
+        """Whether the pool is so large that everything goes through landmarks."""
+        return len(self.bins.order) > DOUBLE_ROWS
+
+    @cached_property
+    def _views(self) -> dict[str | None, _Coordinates]:
+        return {scale: _Coordinates(self, fitted) for scale, fitted in self.preparations.items()}
+
+    def coordinates(self, scale: str | None) -> _Coordinates:
+        """Return the pool in one set of coordinates."""
+        return self._views[scale]
 
 
 @dataclass(frozen=True, eq=False)
 class _Coordinates:
     """The pool in one set of coordinates, in the order of the bins."""
 
-    pool: Pool
+    setting: _Setting
     preparation: Preparation
-    relabelled: _Relabelled
+    _units: dict[ScaleFamily, float] = field(default_factory=dict)
 
     def load(self, part: slice) -> Array:
         """Return a slice of the rows."""
-        return self.preparation.transform(self.pool, self.relabelled.bins.order[part])
+        return self.preparation.transform(self.setting.pool, self.setting.bins.order[part])
 
     @cached_property
     def sample(self) -> Array:
-        """Some rows, chosen without looking at labels."""
-        return self.preparation.transform(self.pool, self.relabelled.some)
+        """Some rows, chosen without looking at labels, for median distances."""
+        return self.preparation.transform(self.setting.pool, self.setting.order[:MEDIAN_ROWS])
+
+    def unit(self, family: ScaleFamily) -> float:
+        """Return the median distance of a family."""
+        if family not in self._units:
+            self._units[family] = family.median_bandwidth(self.sample)
+        return self._units[family]
+
+    def pairwise_paths(self, classes: Sequence[KernelClass]) -> list[Path]:
+        """Return the paths of classes of one geometry, over pairs of rows."""
+        setting, units = self.setting, [self.unit(one.family) for one in classes]
+        grids = [one.grid for one in classes]
+        return geometry_paths(self.load, grids, units, setting.bins, setting.labels, self.sample, setting.memory_limit)
+
+    @cached_property
+    def view(self) -> View:
+        """The rows as landmarks see them."""
+        setting, everyone = self.setting, len(self.setting.bins.order)
+        chosen = setting.bins.order if setting.landmarks >= everyone else setting.order[: setting.landmarks]
+        many = self.preparation.transform(setting.pool, setting.order[:COVARIANCE_ROWS]) if setting.linear else self.sample
+        landmarks = self.preparation.transform(setting.pool, chosen)
+        return View(self.load, many, landmarks, setting.bins, setting.labels, setting.memory_limit)
 
 
 @dataclass(frozen=True, eq=False)
 class _Entrant:
-    """A class under all relabelings: a path of bandwidths, or one fixed kernel."""
+    """A class in the contest: what it has to show, its evidence less penalty under every relabeling, and its best kernel."""
 
-    name: str
-    label: str
-    mmd2: Array
+    path: ClassPath
+    total: Array
+    kernel: Kernel
     scale: str | None = None
-    coordinates: str = ""
-    path: Path | None = None
-    fixed: Kernel | None = None
-    weight: float = 1.0
+    spectral: bool = False
 
     @classmethod
-    def of_class(cls, one: KernelClass, path: Path) -> _Entrant:
-        """Return a class with its path."""
-        return cls(str(one), one.label, path.mmd2, one.scale, one.coordinates, path=path, weight=one.weight)
+    def of(cls, path: Path, one: KernelClass, quantile: float) -> _Entrant:
+        """Score a class."""
+        shown = {"name": str(one), "label": one.label, "coordinates": one.coordinates, "bandwidths": path.bandwidths}
+        found, total = _score(path.mmd2, one.weight, quantile, gammas=path.gammas, **shown)
+        return cls(found, total, path.kernel(found.best), one.scale, bool(one.gammas))
 
-    @property
-    def bandwidths(self) -> Array:
-        """Of the path; none for a fixed kernel."""
-        return np.empty(0) if self.path is None else self.path.bandwidths
-
-    def kernel(self, position: int) -> Kernel:
-        """Return the kernel at one position of the path."""
-        if self.fixed is not None:
-            return self.fixed
-        assert self.path is not None
-        return ScaledKernel(self.path.family, float(self.path.bandwidths[position]))
+    @classmethod
+    def fixed(cls, kernel: Kernel, setting: _Setting, quantile: float) -> _Entrant:
+        """Score a fixed kernel, a class of one."""
+        rows = setting.coordinates(None)
+        name, none = f"fixed: {kernel}", np.empty(0)
+        values = kernel_path(rows.view, kernel, (PLAIN,)) if setting.linear else _pairwise(kernel, rows, setting)
+        shown = {"name": name, "label": name, "coordinates": "", "bandwidths": none, "gammas": none}
+        return cls(*_score(values, 1.0, quantile, **shown), kernel)
 
 
-def _fixed_entrant(kernel: Kernel, rows: _Coordinates, relabelled: _Relabelled) -> _Entrant:
-    bins = relabelled.bins
-    plan = plan_tiles(relabelled.memory_limit, width=rows.sample.shape[1], n_kernels=1, bins=bins.count)
+def _pairwise(kernel: Kernel, rows: _Coordinates, setting: _Setting) -> Array:
+    bins = setting.bins
+    plan = plan_tiles(setting.memory_limit, width=rows.sample.shape[1], n_kernels=1, bins=bins.count)
     sums = bin_sums(rows.load, tiler_for(kernel, rows.sample), bins, plan)
-    name = f"fixed: {kernel}"
-    return _Entrant(name, name, binned_statistics(sums[0], bins, relabelled.labels)[None], fixed=kernel)
+    return binned_statistics(sums[0], bins, setting.labels)[None]
 
 
-@dataclass(frozen=True, eq=False)
-class _Contest:
-    """The classes' scores (member x relabeling) and penalties."""
+def _score(mmd2: Array, weight: float, quantile: float, **shown: Any) -> tuple[ClassPath, Array]:
+    """Score every member, and take the class's own null quantile, less the logarithm of its weight, as its penalty.
 
-    entrants: list[_Entrant]
-    scores: list[Array]
-    penalties: Array
-
-    @cached_property
-    def total(self) -> Array:
-        """Evidence less penalty, class x relabeling."""
-        return np.array([score.max(axis=0) for score in self.scores]) - self.penalties[:, None]
-
-    @property
-    def statistic(self) -> Array:
-        """The best class under each relabeling."""
-        return np.asarray(self.total.max(axis=0))
-
-    @property
-    def winner(self) -> tuple[int, int]:
-        """The class that wins under the labels as they came, and its best member."""
-        winner = int(np.argmax(self.total[:, 0]))
-        return winner, int(np.argmax(self.scores[winner][:, 0]))
-
-    def class_paths(self) -> tuple[ClassPath, ...]:
-        """Return what each class has to show under the labels as they came."""
-        return tuple(
-            ClassPath(e.name, e.label, e.coordinates, e.bandwidths, e.mmd2[:, 0], score[:, 0], float(penalty))
-            for e, score, penalty in zip(self.entrants, self.scores, self.penalties, strict=True)
-        )
-
-
-def _contest(entrants: list[_Entrant], penalty_quantile: float) -> _Contest:
-    """Score every member, and take each class's own null quantile, less the logarithm of its weight, as its penalty."""
-    scores = [tail_scores(entrant.mmd2) for entrant in entrants]
-    evidence = np.array([score.max(axis=0) for score in scores])
-    weights = np.array([entrant.weight for entrant in entrants])
-    return _Contest(entrants, scores, np.quantile(evidence, penalty_quantile, axis=1) - np.log(weights))
+    Returns what the class has to show under the labels as they came, and its evidence less penalty under every relabeling.
+    """
+    evidence, first = np.zeros(mmd2.shape[1]), np.empty(len(mmd2))
+    for j, row in enumerate(mmd2):  # one by one: scores of all members at once would take several times their memory
+        scores = tail_scores(row[None])[0]
+        first[j] = scores[0]
+        np.maximum(evidence, scores, out=evidence)
+    penalty = float(np.quantile(evidence, quantile)) - float(np.log(weight))
+    return ClassPath(mmd2=mmd2[:, 0].copy(), scores=first, penalty=penalty, **shown), evidence - penalty

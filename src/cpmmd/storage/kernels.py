@@ -11,6 +11,7 @@ from cpmmd.core.installation import missing_extra
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel, Tensors
 from cpmmd.kernels.radial import RADIAL, RadialKernel
+from cpmmd.kernels.regularised import REGULARISED, RegularisedKernel
 from cpmmd.storage.container import read_file, write_file
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def restore_kernel(described: Mapping[str, Any], tensors: Tensors, *, module: nn
     name = described["family"]
     if name == RADIAL:
         return RadialKernel.restore(described)
+    if name == REGULARISED:
+        return RegularisedKernel.restore(described, tensors, lambda inner, its: restore_kernel(inner, its, module=module))
     if name not in registry.families():
         raise InputError(f"A kernel of the family {name!r} is not known to this cpmmd. Update it.")
     try:

@@ -1,0 +1,105 @@
+"""Spectral regularisation as a fixed kernel: a kernel whose directions in the pool are divided by their variance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
+from cpmmd.errors import InputError
+from cpmmd.kernels.base import Kernel, Tensors
+
+REGULARISED = "Regularised"
+PARTS = ("landmarks", "offset", "projection")
+INNER = "inner."  # before the names of the tensors of the kernel inside
+
+
+@dataclass(frozen=True, eq=False)
+class RegularisedKernel:
+    """The inner product of ``(k(x, landmarks) - offset) @ projection``.
+
+    Attributes
+    ----------
+    inner : Kernel
+        k: the kernel that is regularised.
+    gamma : float
+        Directions whose variance is well below ``gamma`` times the largest one grow no further.
+    landmarks : array of shape (landmarks, columns)
+        Rows of the pool.
+    offset : array of shape (landmarks,)
+        The pool's mean of k with each.
+    projection : array of shape (landmarks, directions)
+        To the pool's principal directions, each times its weight.
+    """
+
+    inner: Kernel
+    gamma: float
+    landmarks: Array
+    offset: Array
+    projection: Array
+
+    @property
+    def growth(self) -> float:
+        """(1 + gamma) / gamma: what the square of a direction grows by at most."""
+        return (1 + self.gamma) / self.gamma
+
+    @property
+    def bound(self) -> float:
+        """Nu of the kernel: centred features are twice as long at most."""
+        return 4 * self.inner.bound * self.growth
+
+    @property
+    def base_lipschitz(self) -> float:
+        """L of the base kernel."""
+        return self.inner.base_lipschitz
+
+    @property
+    def lipschitz(self) -> float:
+        """L(h) of the kernel inside, times what directions grow by."""
+        return self.inner.lipschitz * float(np.sqrt(self.growth))
+
+    def coordinates(self, rows: Array) -> Array:
+        """Return the rows in the weighted directions."""
+        return np.asarray((self.inner.gram(rows, self.landmarks) - self.offset) @ self.projection)
+
+    def gram(self, rows: Array, others: Array | None = None) -> Array:
+        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
+        left = self.coordinates(rows)
+        return np.asarray(left @ (left if others is None else self.coordinates(others)).T)
+
+    def tensors(self) -> Tensors:
+        """Return the arrays, and those of the kernel inside."""
+        inside = {INNER + name: values for name, values in self.inner.tensors().items()}
+        return {**{name: np.ascontiguousarray(getattr(self, name)) for name in PARTS}, **inside}
+
+    def to_dict(self) -> PlainDict:
+        """Describe the kernel in plain JSON types."""
+        return {"family": REGULARISED, "options": {}, "gamma": self.gamma, "inner": self.inner.to_dict()}
+
+    @classmethod
+    def restore(
+        cls, described: Mapping[str, Any], tensors: Tensors, inside: Callable[[Mapping[str, Any], Tensors], Kernel]
+    ) -> RegularisedKernel:
+        """Return the kernel that ``to_dict`` and ``tensors`` described; ``inside`` restores the kernel that is regularised."""
+        inner = inside(described["inner"], {n.removeprefix(INNER): v for n, v in tensors.items() if n.startswith(INNER)})
+        landmarks, offset, projection = (np.asarray(tensors[name], dtype=np.float64) for name in PARTS)
+        if landmarks.ndim != 2 or offset.shape != landmarks.shape[:1] or projection.shape[:1] != landmarks.shape[:1]:
+            raise InputError("The arrays of a regularised kernel must agree in their number of landmarks. They do not.")
+        return cls(inner, validation.positive("gamma", described["gamma"]), landmarks, offset, projection)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RegularisedKernel):
+            return NotImplemented
+        alike = self.gamma == other.gamma and self.inner == other.inner
+        return alike and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in PARTS)
+
+    def __hash__(self) -> int:
+        return hash((self.gamma, str(self.inner), self.projection.shape))
+
+    def __str__(self) -> str:
+        return f"{self.inner}, spectrum regularised at {self.gamma:.4g}"

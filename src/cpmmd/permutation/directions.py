@@ -1,0 +1,139 @@
+"""A kernel in the principal directions of the pool, and its statistics for every spectral parameter and relabeling.
+
+The squared MMD weighs a direction of feature space by its variance in the pool, so that a difference in a direction of small
+variance is drowned. Dividing by the spectrum (Hagrass, Sriperumbudur, Li 2024) lets it speak: with variances l_1 >= l_2 >= ...,
+
+    T_gamma(w) = sum_k (1 + gamma) l_1 / (l_k + gamma l_1) * MMD2_u of direction k alone,
+
+from the squared MMD (gamma = infinity) to a kernel Hotelling test (gamma = 0). Directions and variances look at the pooled rows
+alone. So do landmarks: with L rows of the pool, features are k(x, landmarks) made white by their own kernel matrix, sums of
+features over bins are sums of k(x, landmarks), and one pass over the rows is all that depends on their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from cpmmd.core.arrays import Array, Floating
+from cpmmd.kernels.base import Kernel
+from cpmmd.kernels.regularised import RegularisedKernel
+from cpmmd.permutation import mmd
+from cpmmd.permutation.binned import Bins
+from cpmmd.permutation.labels import Relabelings
+
+# Added to the diagonal of the landmarks' kernel matrix, in units of its mean: what rounding leaves of the smallest eigenvalues.
+RIDGE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-7}
+LEAST = 1e-12  # of the largest variance: below it a direction is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """What landmarks see of one kernel.
+
+    Attributes
+    ----------
+    among
+        The kernel of landmarks with landmarks, in double precision.
+    sums
+        k(x, landmarks) summed over the rows of each bin.
+    some
+        k(x, landmarks) of rows that the variances are taken over, chosen without looking at labels.
+    """
+
+    among: Array
+    sums: Array
+    some: Floating
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Features in some directions, summed over bins and centred, with the variance of each direction.
+
+    Attributes
+    ----------
+    sums
+        Bins x directions; every column adds up to zero.
+    variances
+        Of the directions, in any unit. All equal where directions were not looked for: then every gamma gives the squared MMD.
+    offset, projection
+        What turns k(x, landmarks) into the features.
+    """
+
+    sums: Array
+    variances: Array
+    offset: Array
+    projection: Array
+
+    def statistics(self, bins: Bins, labels: Relabelings, gammas: Sequence[float]) -> Array:
+        """Return the statistic of every gamma (rows) under every labeling (columns).
+
+        Pairs of rows in one bin never change sides and are left out; where bins are rows this is the unbiased squared MMD of the
+        weighted directions.
+        """
+        first, second = bins.first, bins.count - bins.first
+        within = 1 / (first * (first - 1)), 1 / (second * (second - 1))
+        weights = np.array([self.weights(gamma) for gamma in gammas]).T / bins.size**2
+        squares = self.sums * self.sums
+        constant = within[1] * (squares.sum(axis=0) @ weights)
+        columns = []
+        for block in labels.blocks():
+            terms = np.square(block @ self.sums)
+            terms *= mmd.quadratic_constant(first, second)
+            if first != second:
+                terms -= (within[0] - within[1]) * (block @ squares)
+            columns.append((terms @ weights - constant).T)
+        return np.concatenate(columns, axis=1)
+
+    def weights(self, gamma: float) -> Array:
+        """Return what each direction's share of the squared MMD is multiplied by: 1 for the largest."""
+        largest = float(self.variances.max())
+        if np.isinf(gamma):
+            return np.ones(len(self.variances))
+        return np.asarray((1 + gamma) * largest / (self.variances + gamma * largest))
+
+    def kernel(self, inner: Kernel, gamma: float, landmarks: Array) -> RegularisedKernel:
+        """Return the kernel whose squared MMD the statistic is."""
+        return RegularisedKernel(inner, gamma, landmarks, self.offset, self.projection * np.sqrt(self.weights(gamma)))
+
+
+def whole_pool_directions(K: Array) -> Directions:
+    """Return the directions of a pool whose rows are all landmarks and are relabelled one by one."""
+    offset = K.mean(axis=0)
+    centred = K - offset - (offset[:, None] - offset.mean())
+    variances, vectors = linalg.eigh(centred, driver="evd", check_finite=False, overwrite_a=True)
+    kept = variances > LEAST * max(float(variances[-1]), 0.0)
+    if not kept.any():
+        return _no_directions(K, offset)
+    variances, vectors = variances[kept], vectors[:, kept]
+    roots = np.sqrt(variances)
+    return Directions(vectors * roots, variances, offset, vectors / roots)
+
+
+def landmark_directions(sketch: Sketch, bins: Bins, *, principal: bool = True) -> Directions:
+    """Return the directions that landmarks show; not ``principal`` where the squared MMD alone is asked for."""
+    size = len(sketch.among)
+    offset = sketch.sums.sum(axis=0) / (bins.count * bins.size)
+    unit = float(np.trace(sketch.among)) / size
+    root = linalg.cholesky(
+        sketch.among + RIDGE[sketch.some.dtype] * unit * np.eye(size), lower=True, check_finite=False, overwrite_a=True
+    )
+    projection = linalg.solve_triangular(root, np.eye(size), lower=True, trans="T", check_finite=False)
+    variances = np.ones(size)
+    if principal:
+        white = (sketch.some - sketch.some.mean(axis=0, dtype=np.float64)) @ projection
+        variances, vectors = linalg.eigh(white.T @ white, driver="evd", check_finite=False, overwrite_a=True)
+        kept = variances > LEAST * max(float(variances[-1]), 0.0)
+        if not kept.any():
+            return _no_directions(sketch.sums, offset)
+        variances, projection = variances[kept], projection @ vectors[:, kept]
+    sums = (sketch.sums - bins.size * offset) @ projection
+    return Directions(sums, variances, offset, projection)
+
+
+def _no_directions(sums: Array, offset: Array) -> Directions:
+    """Return what a kernel that tells no two rows apart shows: nothing."""
+    return Directions(np.zeros((len(sums), 1)), np.ones(1), offset, np.zeros((len(offset), 1)))

@@ -1,0 +1,214 @@
+"""The landmark engine: every member of a class, bandwidth by spectral parameter, at a cost linear in the rows.
+
+Landmarks are rows of the pool drawn without looking at labels, all of them while those are few. In pools of up to
+``DOUBLE_ROWS`` kernels are double precision; beyond, rows stream past the landmarks in single-precision tiles, neighbouring
+bandwidths by squaring, and nothing that is held grows with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cpmmd.core.arrays import Array
+from cpmmd.core.parallel import map_apart, spread
+from cpmmd.core.progress import report
+from cpmmd.core.text import bytes_in_words
+from cpmmd.errors import InputError
+from cpmmd.kernels.base import Kernel
+from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.kernels.tilers import Scratch, Tile, Tiler, path_tiler, tiler_for
+from cpmmd.kernels.tiles import cut
+from cpmmd.permutation.binned import Bins, Piece, cut_pieces
+from cpmmd.permutation.directions import Directions, Sketch, landmark_directions, whole_pool_directions
+from cpmmd.permutation.labels import Relabelings
+from cpmmd.permutation.paths import PLAIN, Grid, Path
+
+LANDMARKS = 200  # of a pool up to DOUBLE_ROWS: 300 and 500 have no more power (docs/theory/full-sample.md)
+MOST_LANDMARKS = 512  # of larger ones
+DOUBLE_ROWS = 4096
+COVARIANCE_ROWS = 10_000  # rows that variances are taken over in larger pools
+TILE_ROWS = 512  # rows that meet the landmarks at once: never more or fewer, so that sums do not depend on the memory
+PANEL_TILES = 16  # tiles of rows that are loaded together
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The pool in one set of coordinates, as landmarks see it.
+
+    Attributes
+    ----------
+    load
+        Gives a slice of the rows in the order of the bins.
+    sample
+        Rows in an order that does not look at labels: those of median distances, landmarks and variances.
+    landmarks
+        The first of those, or all rows in the order of the bins.
+    bins, labels
+        What is relabelled, and how.
+    memory_limit
+        In bytes.
+    """
+
+    load: Callable[[slice], Array]
+    sample: Array
+    landmarks: Array
+    bins: Bins
+    labels: Relabelings
+    memory_limit: int
+
+    @property
+    def rows(self) -> int:
+        """Rows in bins."""
+        return self.bins.count * self.bins.size
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are landmarks, and are relabelled one by one."""
+        return self.bins.size == 1 and len(self.landmarks) == self.rows
+
+
+def landmark_count(rows: int, wanted: int | None = None) -> int:
+    """Return how many landmarks a pool of so many rows has."""
+    usual = LANDMARKS if rows <= DOUBLE_ROWS else MOST_LANDMARKS
+    return min(rows, usual if wanted is None else wanted)
+
+
+def landmark_paths(view: View, grids: Sequence[Grid], units: Sequence[float]) -> list[Path]:
+    """Return the paths of families that share one geometry; ``units`` are their median distances.
+
+    Grids without spectral parameters give the squared MMD of the kernel that landmarks see.
+    """
+    bandwidths = [unit * grid.multiples for grid, unit in zip(grids, units, strict=True)]
+    if view.rows <= DOUBLE_ROWS:
+        return [_double_path(view, grid, some[:: grid.stride]) for grid, some in zip(grids, bandwidths, strict=True)]
+    sketches = _streamed_sketches(view, grids, bandwidths)
+    return [
+        _streamed_path(view, grid, some[:: grid.stride], own) for grid, some, own in zip(grids, bandwidths, sketches, strict=True)
+    ]
+
+
+def kernel_path(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
+    """Return the statistics of one fixed kernel for every spectral parameter."""
+    if view.rows <= DOUBLE_ROWS:
+        return _directions(view, kernel, principal=True).statistics(view.bins, view.labels, gammas)
+    (sketch,) = _stream(view, tiler_for(kernel, view.sample), [kernel.gram(view.landmarks)], [True])
+    return landmark_directions(sketch, view.bins).statistics(view.bins, view.labels, gammas)
+
+
+def _double_path(view: View, grid: Grid, bandwidths: Array) -> Path:
+    def one(bandwidth: float) -> Directions:
+        return _directions(view, ScaledKernel(grid.family, bandwidth), principal=bool(grid.gammas))
+
+    found = dict(zip(bandwidths.tolist(), map_apart(one, bandwidths.tolist()), strict=True))
+    return _path(view, grid, found)
+
+
+def _directions(view: View, kernel: Kernel, *, principal: bool) -> Directions:
+    if view.whole:
+        return whole_pool_directions(kernel.gram(view.landmarks))
+    seen = kernel.gram(view.load(slice(0, view.rows)), view.landmarks)
+    sums = seen.reshape(view.bins.count, view.bins.size, -1).sum(axis=1) if view.bins.size > 1 else seen
+    return landmark_directions(Sketch(kernel.gram(view.landmarks), sums, seen), view.bins, principal=principal)
+
+
+def _streamed_path(view: View, grid: Grid, bandwidths: Array, sketches: Sequence[Sketch]) -> Path:
+    seen = np.array([(sketch.sums.sum() - np.trace(sketch.among)) / len(view.landmarks) for sketch in sketches])
+    count = grid.enough(seen, view.rows) if not grid.gammas else len(bandwidths)
+
+    def one(sketch: Sketch) -> Directions:
+        return landmark_directions(sketch, view.bins, principal=bool(grid.gammas))
+
+    found = dict(zip(bandwidths[:count].tolist(), map_apart(one, sketches[:count]), strict=True))
+    return _path(view, grid, found)
+
+
+def _path(view: View, grid: Grid, found: dict[float, Directions]) -> Path:
+    """Return all members: every spectral parameter of the widest bandwidth, then of the next."""
+    gammas = grid.gammas or (PLAIN,)
+    values = np.concatenate([one.statistics(view.bins, view.labels, gammas) for one in found.values()])
+    members = np.repeat(list(found), len(gammas))
+    return Path(grid.family, members, values, np.tile(gammas, len(found)), found, view.landmarks)
+
+
+def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[Array]) -> Iterator[list[Sketch]]:
+    """Yield the sketches of each grid's bandwidths, from one pass over the rows."""
+    tiler = path_tiler([grid.family for grid in grids], bandwidths, view.sample)
+    wanted = [k % grid.stride == 0 for grid in grids for k in range(len(grid.multiples))]
+    spectral = [bool(grid.gammas) for grid in grids for _ in grid.multiples]
+    among = [
+        ScaledKernel(grid.family, float(b)).gram(view.landmarks) if k % grid.stride == 0 else None
+        for grid, some in zip(grids, bandwidths, strict=True)
+        for k, b in enumerate(some)
+    ]
+    sketches = _stream(view, tiler, among, spectral)
+    edges = np.cumsum([0, *(sum(wanted[a:b]) for a, b in pairwise(np.cumsum([0, *map(len, bandwidths)])))])
+    for start, stop in pairwise(edges):
+        yield sketches[start:stop]
+
+
+def _stream(view: View, tiler: Tiler, among: Sequence[Array | None], spectral: Sequence[bool]) -> list[Sketch]:
+    """Return the sketch of every kernel of a tiler whose ``among`` is there."""
+    kept = [k for k, matrix in enumerate(among) if matrix is not None]
+    _check_room(view, len(kept), sum(spectral[k] for k in kept))
+    landmarks, count = tiler.operand(view.landmarks), len(view.landmarks)
+    sums = np.zeros((len(kept), view.bins.count, count))
+    pieces = cut_pieces(view.bins, TILE_ROWS)
+    for start in range(0, len(pieces), PANEL_TILES):
+        panel = pieces[start : start + PANEL_TILES]
+        rows = view.load(slice(panel[0].rows.start, panel[-1].rows.stop))
+        origin = panel[0].rows.start
+        for piece, part in zip(panel, spread(_tile_sums, panel, rows, origin, landmarks, count, tiler, kept), strict=True):
+            sums[:, piece.bins] += part
+        report("rows", panel[-1].rows.stop, view.rows)
+    some = _some_rows(view, tiler, landmarks, [k for k in kept if spectral[k]])
+    none = np.empty((0, count), np.float32)
+    matrices = [matrix for matrix in among if matrix is not None]
+    return [Sketch(matrices[i], sums[i], some.get(k, none)) for i, k in enumerate(kept)]
+
+
+def _tile_sums(piece: Piece, rows: Array, origin: int, landmarks: Any, count: int, tiler: Tiler, kept: Sequence[int]) -> Array:
+    """Return the sums over bins of the kernels of some rows with the landmarks."""
+    own = tiler.operand(rows[piece.rows.start - origin : piece.rows.stop - origin])
+    bins, size = piece.bins.stop - piece.bins.start, piece.rows.stop - piece.rows.start
+    sums = np.zeros((len(kept), bins, count))
+    tiles = enumerate(tiler.tiles(own, slice(0, size), landmarks, slice(0, count), Scratch()))
+    for total, tile in zip(sums, (tile for k, tile in tiles if k in kept), strict=True):
+        np.sum(tile.reshape(bins, size // bins, count), axis=1, out=total)
+    return sums
+
+
+def _some_rows(view: View, tiler: Tiler, landmarks: Any, kept: Sequence[int]) -> dict[int, Tile]:
+    """Return the kernels of the rows that variances are taken over, by the number of the kernel."""
+    if not kept:
+        return {}
+    rows, count = view.sample[:COVARIANCE_ROWS], len(view.landmarks)
+    found = {k: np.empty((len(rows), count), np.float32) for k in kept}
+    scratch = Scratch()
+    for part in cut(len(rows), TILE_ROWS):
+        own = tiler.operand(rows[part])
+        for k, tile in enumerate(tiler.tiles(own, slice(0, part.stop - part.start), landmarks, slice(0, count), scratch)):
+            if k in found:
+                found[k][part] = tile
+    return found
+
+
+def _check_room(view: View, kernels: int, spectral: int) -> None:
+    """Refuse sums and variances that do not fit."""
+    count = len(view.landmarks)
+    held = kernels * view.bins.count * count * 8 + spectral * COVARIANCE_ROWS * count * 4
+    needed = held + 2 * COVARIANCE_ROWS * count * 8 + 8 * count * count * 8
+    if needed > view.memory_limit:
+        raise InputError(
+            "{parameter} must leave room for landmarks: {kernels} kernels with {count} of them need about {needed}. Got {limit}; "
+            "raise it, or use fewer landmarks with FullSampleTest(landmarks=...).",
+            parameter="memory_limit",
+            kernels=kernels,
+            count=count,
+            needed=bytes_in_words(needed),
+            limit=bytes_in_words(view.memory_limit),
+        )
