@@ -26,7 +26,8 @@ from cpmmd.permutation.binned import Bins
 from cpmmd.permutation.labels import Relabelings
 
 # Added to the diagonal of the landmarks' kernel matrix, in units of its mean: what rounding leaves of the smallest eigenvalues.
-RIDGE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-7}
+RIDGE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
+SCATTER_ROWS = 1024  # taken at once
 LEAST = 1e-12  # of the largest variance: below it a direction is rounding
 
 
@@ -109,6 +110,7 @@ def whole_pool_directions(K: Array) -> Directions:
     if not kept.any():
         return _no_directions(K, offset)
     variances, vectors = variances[kept], vectors[:, kept]
+    vectors = vectors - vectors.mean(axis=0)  # zero but for rounding, which the projection would divide by a small root
     roots = np.sqrt(variances)
     return Directions(vectors * roots, variances, offset, vectors / roots)
 
@@ -124,14 +126,22 @@ def landmark_directions(sketch: Sketch, bins: Bins, *, principal: bool = True) -
     projection = linalg.solve_triangular(root, np.eye(size), lower=True, trans="T", check_finite=False)
     variances = np.ones(size)
     if principal:
-        white = (sketch.some - sketch.some.mean(axis=0, dtype=np.float64)) @ projection
-        variances, vectors = linalg.eigh(white.T @ white, driver="evd", check_finite=False, overwrite_a=True)
+        variances, vectors = linalg.eigh(_scatter(sketch.some, projection), driver="evd", check_finite=False, overwrite_a=True)
         kept = variances > LEAST * max(float(variances[-1]), 0.0)
         if not kept.any():
             return _no_directions(sketch.sums, offset)
         variances, projection = variances[kept], projection @ vectors[:, kept]
     sums = (sketch.sums - bins.size * offset) @ projection
     return Directions(sums, variances, offset, projection)
+
+
+def _scatter(some: Floating, projection: Array) -> Array:
+    """Return the sum of squares and products of centred features, some rows at a time."""
+    mean, total = some.mean(axis=0, dtype=np.float64), np.zeros((projection.shape[1],) * 2)
+    for start in range(0, len(some), SCATTER_ROWS):
+        white = (some[start : start + SCATTER_ROWS] - mean) @ projection
+        total += white.T @ white
+    return total
 
 
 def _no_directions(sums: Array, offset: Array) -> Directions:

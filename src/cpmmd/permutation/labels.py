@@ -17,6 +17,7 @@ from cpmmd.errors import InputError, Setting
 
 CHUNK_BYTES = 64 * 2**20  # of labels in work at once
 BLOCK_ROWS = 512  # relabelings multiplied at once
+BLOCK_BYTES = 8 * 2**20  # of labels given out at once
 SHARE_OF_LIMIT = 4  # a quarter of the memory may go to relabelings
 
 
@@ -70,7 +71,7 @@ class Relabelings:
     def __len__(self) -> int:
         return len(self.bits)
 
-    def blocks(self, dtype: Any = np.float64, nbytes: int = CHUNK_BYTES) -> Iterator[npt.NDArray[Any]]:
+    def blocks(self, dtype: Any = np.float64, nbytes: int = BLOCK_BYTES) -> Iterator[npt.NDArray[Any]]:
         """Yield the labelings, some at a time; what is computed from them one by one does not depend on how many."""
         step = max(1, nbytes // (16 * self.size * BLOCK_ROWS)) * BLOCK_ROWS
         for start in range(0, len(self.bits), step):

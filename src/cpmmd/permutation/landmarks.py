@@ -1,15 +1,14 @@
 """The landmark engine: every member of a class, bandwidth by spectral parameter, at a cost linear in the rows.
 
 Landmarks are rows of the pool drawn without looking at labels, all of them while those are few. In pools of up to
-``DOUBLE_ROWS`` kernels are double precision; beyond, rows stream past the landmarks in single-precision tiles, neighbouring
-bandwidths by squaring, and nothing that is held grows with their number.
+``DOUBLE_ROWS`` kernels are double precision; beyond, rows stream past the landmarks in single-precision tiles, and nothing that
+is held grows with their number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from cpmmd.core.text import bytes_in_words
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.kernels.tilers import Scratch, Tile, Tiler, path_tiler, tiler_for
+from cpmmd.kernels.tilers import DistanceTiler, Scratch, Tile, Tiler, tiler_for
 from cpmmd.kernels.tiles import cut
 from cpmmd.permutation.binned import Bins, Piece, cut_pieces
 from cpmmd.permutation.directions import Directions, Sketch, landmark_directions, whole_pool_directions
@@ -31,7 +30,7 @@ from cpmmd.permutation.paths import PLAIN, Grid, Path
 LANDMARKS = 200  # of a pool up to DOUBLE_ROWS: 300 and 500 have no more power (docs/theory/full-sample.md)
 MOST_LANDMARKS = 512  # of larger ones
 DOUBLE_ROWS = 4096
-COVARIANCE_ROWS = 10_000  # rows that variances are taken over in larger pools
+COVARIANCE_ROWS = 5000  # rows that variances are taken over in larger pools: ten a landmark
 TILE_ROWS = 512  # rows that meet the landmarks at once: never more or fewer, so that sums do not depend on the memory
 PANEL_TILES = 16  # tiles of rows that are loaded together
 
@@ -86,10 +85,9 @@ def landmark_paths(view: View, grids: Sequence[Grid], units: Sequence[float]) ->
     bandwidths = [unit * grid.multiples for grid, unit in zip(grids, units, strict=True)]
     if view.rows <= DOUBLE_ROWS:
         return [_double_path(view, grid, some[:: grid.stride]) for grid, some in zip(grids, bandwidths, strict=True)]
-    sketches = _streamed_sketches(view, grids, bandwidths)
-    return [
-        _streamed_path(view, grid, some[:: grid.stride], own) for grid, some, own in zip(grids, bandwidths, sketches, strict=True)
-    ]
+    strided = [some[:: grid.stride] for grid, some in zip(grids, bandwidths, strict=True)]
+    sketches = iter(_streamed_sketches(view, grids, strided))
+    return [_streamed_path(view, grid, some, [next(sketches) for _ in some]) for grid, some in zip(grids, strided, strict=True)]
 
 
 def kernel_path(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
@@ -135,49 +133,46 @@ def _path(view: View, grid: Grid, found: dict[float, Directions]) -> Path:
     return Path(grid.family, members, values, np.tile(gammas, len(found)), found, view.landmarks)
 
 
-def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[Array]) -> Iterator[list[Sketch]]:
-    """Yield the sketches of each grid's bandwidths, from one pass over the rows."""
-    tiler = path_tiler([grid.family for grid in grids], bandwidths, view.sample)
-    wanted = [k % grid.stride == 0 for grid in grids for k in range(len(grid.multiples))]
-    spectral = [bool(grid.gammas) for grid in grids for _ in grid.multiples]
-    among = [
-        ScaledKernel(grid.family, float(b)).gram(view.landmarks) if k % grid.stride == 0 else None
-        for grid, some in zip(grids, bandwidths, strict=True)
-        for k, b in enumerate(some)
-    ]
-    sketches = _stream(view, tiler, among, spectral)
-    edges = np.cumsum([0, *(sum(wanted[a:b]) for a, b in pairwise(np.cumsum([0, *map(len, bandwidths)])))])
-    for start, stop in pairwise(edges):
-        yield sketches[start:stop]
+def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[Array]) -> list[Sketch]:
+    """Return the sketches of every bandwidth of each grid, from one pass over the rows.
+
+    Each bandwidth has its own exponential of double-precision distances: squaring the one before, as between pairs of rows,
+    doubles the rounding every time, and directions of small variance are divided by it.
+    """
+    members = [(grid, float(b)) for grid, some in zip(grids, bandwidths, strict=True) for b in some]
+    tiler = DistanceTiler(
+        tuple(grid.family for grid, _ in members),
+        tuple(np.array([b]) for _, b in members),
+        np.median(view.sample, axis=0),
+    )
+    among = [ScaledKernel(grid.family, b).gram(view.landmarks) for grid, b in members]
+    return _stream(view, tiler, among, [bool(grid.gammas) for grid, _ in members])
 
 
-def _stream(view: View, tiler: Tiler, among: Sequence[Array | None], spectral: Sequence[bool]) -> list[Sketch]:
-    """Return the sketch of every kernel of a tiler whose ``among`` is there."""
-    kept = [k for k, matrix in enumerate(among) if matrix is not None]
-    _check_room(view, len(kept), sum(spectral[k] for k in kept))
+def _stream(view: View, tiler: Tiler, among: Sequence[Array], spectral: Sequence[bool]) -> list[Sketch]:
+    """Return the sketch of every kernel of a tiler; variances of those that are ``spectral``."""
+    _check_room(view, len(among), sum(spectral))
     landmarks, count = tiler.operand(view.landmarks), len(view.landmarks)
-    sums = np.zeros((len(kept), view.bins.count, count))
+    sums = np.zeros((len(among), view.bins.count, count))
     pieces = cut_pieces(view.bins, TILE_ROWS)
     for start in range(0, len(pieces), PANEL_TILES):
         panel = pieces[start : start + PANEL_TILES]
-        rows = view.load(slice(panel[0].rows.start, panel[-1].rows.stop))
         origin = panel[0].rows.start
-        for piece, part in zip(panel, spread(_tile_sums, panel, rows, origin, landmarks, count, tiler, kept), strict=True):
+        rows = view.load(slice(origin, panel[-1].rows.stop))
+        for piece, part in zip(panel, spread(_tile_sums, panel, rows, origin, landmarks, count, tiler), strict=True):
             sums[:, piece.bins] += part
         report("rows", panel[-1].rows.stop, view.rows)
-    some = _some_rows(view, tiler, landmarks, [k for k in kept if spectral[k]])
+    some = _some_rows(view, tiler, landmarks, [k for k, wanted in enumerate(spectral) if wanted])
     none = np.empty((0, count), np.float32)
-    matrices = [matrix for matrix in among if matrix is not None]
-    return [Sketch(matrices[i], sums[i], some.get(k, none)) for i, k in enumerate(kept)]
+    return [Sketch(matrix, sums[k], some.get(k, none)) for k, matrix in enumerate(among)]
 
 
-def _tile_sums(piece: Piece, rows: Array, origin: int, landmarks: Any, count: int, tiler: Tiler, kept: Sequence[int]) -> Array:
+def _tile_sums(piece: Piece, rows: Array, origin: int, landmarks: Any, count: int, tiler: Tiler) -> Array:
     """Return the sums over bins of the kernels of some rows with the landmarks."""
     own = tiler.operand(rows[piece.rows.start - origin : piece.rows.stop - origin])
     bins, size = piece.bins.stop - piece.bins.start, piece.rows.stop - piece.rows.start
-    sums = np.zeros((len(kept), bins, count))
-    tiles = enumerate(tiler.tiles(own, slice(0, size), landmarks, slice(0, count), Scratch()))
-    for total, tile in zip(sums, (tile for k, tile in tiles if k in kept), strict=True):
+    sums = np.zeros((tiler.n_kernels, bins, count))
+    for total, tile in zip(sums, tiler.tiles(own, slice(0, size), landmarks, slice(0, count), Scratch()), strict=True):
         np.sum(tile.reshape(bins, size // bins, count), axis=1, out=total)
     return sums
 
@@ -201,11 +196,11 @@ def _check_room(view: View, kernels: int, spectral: int) -> None:
     """Refuse sums and variances that do not fit."""
     count = len(view.landmarks)
     held = kernels * view.bins.count * count * 8 + spectral * COVARIANCE_ROWS * count * 4
-    needed = held + 2 * COVARIANCE_ROWS * count * 8 + 8 * count * count * 8
+    needed = held + 8 * count * count * 8  # what a factorisation works with
     if needed > view.memory_limit:
         raise InputError(
-            "{parameter} must leave room for landmarks: {kernels} kernels with {count} of them need about {needed}. Got {limit}; "
-            "raise it, or use fewer landmarks with FullSampleTest(landmarks=...).",
+            "{parameter} must leave room for landmarks: {kernels} kernels with {count} of them need at least {needed}. Got "
+            "{limit}; raise it, or use fewer landmarks with FullSampleTest(landmarks=...).",
             parameter="memory_limit",
             kernels=kernels,
             count=count,
