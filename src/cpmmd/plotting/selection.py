@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cpmmd.core.arrays import Rows
 from cpmmd.errors import InputError
 from cpmmd.plotting.style import BLUE, CURVES, GREY, ORANGE, PURPLE, axes, legend, text
 from cpmmd.plotting.subject import Subject, outcome_of
@@ -16,11 +18,12 @@ from cpmmd.selection.values import BandwidthPath, Selection, TrainingHistory
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_TICKS = 12  # members of a class that are all named
 SAME_SCALE = 5.0  # a criterion that is more times larger than the squared MMD gets the other axis
 
 
 def criterion_path(subject: Subject, *, ax: Axes | None = None) -> Axes:
-    """Draw the criterion over bandwidths with its penalty: the split tests' J, or the full-sample test's scores.
+    """Draw the criterion with its penalty: the split tests' J over bandwidths, or the full-sample test's scores of every member.
 
     Parameters
     ----------
@@ -81,22 +84,34 @@ def _cut_below(ax: Axes, path: BandwidthPath) -> None:
 
 
 def _class_paths(paths: Sequence[ClassPath], chosen: ClassPath | None, ax: Axes) -> Axes:
-    for one, (colour, line, marker) in zip(paths, CURVES, strict=False):
-        if not len(one.bandwidths):  # a fixed kernel: a level, no path
-            ax.axhline(one.scores[0], color=colour, linestyle=line, label=text(one.label))
-            continue
-        ax.plot(one.bandwidths, one.scores, color=colour, linestyle=line, marker=marker, markersize=4, label=text(one.label))
-        ends, level = [one.bandwidths.min(), one.bandwidths.max()], [one.penalty] * 2
-        ax.plot(ends, level, color=colour, linestyle=":", linewidth=2, marker=marker, markersize=4)
+    """Draw the members of every class side by side: bandwidth by spectral parameter, with the class's complexity as a level."""
+    start, ticks = 0, []
+    for one, (colour, line, marker) in zip(paths, cycle(CURVES)):
+        places = np.arange(start, start + len(one.scores))
+        ax.plot(places, one.scores, color=colour, linestyle=line, marker=marker, markersize=4, label=text(one.label))
+        ends = [start - 0.4, places[-1] + 0.4]
+        ax.plot(ends, [one.penalty] * 2, color=colour, linestyle=":", linewidth=2)
         if one is chosen:
-            place = float(one.bandwidths[one.best]), one.evidence
-            ax.plot(*place, color=colour, marker="*", markersize=14, linestyle="none", label="chosen")
+            ax.plot(places[one.best], one.evidence, color=colour, marker="*", markersize=14, linestyle="none", label="chosen")
+        ticks += _member_ticks(one, places)
+        start = int(places[-1]) + 2
     ax.plot([], [], color=GREY, linestyle=":", linewidth=2, label="complexity of the class")
-    ax.set_xscale("log")
-    ax.set_xlabel("bandwidth (each class in its own units)")
+    ax.set_xticks([place for place, _ in ticks], [name for _, name in ticks], rotation=90, fontsize=7)
+    ax.set_xlabel("bandwidth (each class in its own units), and spectral parameter where there is one")
     ax.set_ylabel("evidence, -log p")
     legend(ax)
     return ax
+
+
+def _member_ticks(one: ClassPath, places: Rows) -> list[tuple[int, str]]:
+    """Name the members of a class: all of them where they are few, else the first and the last."""
+    shown = range(len(places)) if len(places) <= MOST_TICKS else (0, len(places) - 1)
+    names = []
+    for k in shown:
+        bandwidth = f"{one.bandwidths[k]:.3g}" if len(one.bandwidths) else "fixed"
+        gamma = f", {one.gammas[k]:.0e}" if len(one.gammas) and np.isfinite(one.gammas[k]) else ""
+        names.append((int(places[k]), bandwidth + gamma))
+    return names
 
 
 def training_history(subject: Subject, *, ax: Axes | None = None) -> Axes:

@@ -34,7 +34,10 @@ class SampleStyle:
 
 STYLES = (SampleStyle("x", BLUE, "-", "///", "o"), SampleStyle("y", ORANGE, "--", "...", "^"))
 # Curves beside each other: colour, line, marker.
-CURVES = ((BLUE, "-", "o"), (ORANGE, "--", "s"), (PURPLE, "-.", "^"), (GREEN, ":", "D"), (GREY, (0, (5, 1, 1, 1)), "v"))
+CURVES = (
+    *((BLUE, "-", "o"), (ORANGE, "--", "s"), (PURPLE, "-.", "^"), (GREEN, ":", "D"), (GREY, (0, (5, 1, 1, 1)), "v")),
+    *((BLUE, "--", "P"), (ORANGE, "-", "X"), (PURPLE, ":", "h")),
+)
 
 
 def axes(ax: Axes | None) -> Axes:

@@ -80,7 +80,7 @@ def _selection_figure(outcome: TestOutcome) -> Block | None:
     return blocks.figure(
         "criterion-path",
         "How the kernel was chosen",
-        f"Criterion over the bandwidths that were looked at. Chosen: {outcome.kernel}.",
+        f"Criterion of the kernels that were looked at. Chosen: {outcome.kernel}.",
     )
 
 
@@ -100,18 +100,19 @@ def _classes(outcome: TestOutcome) -> Block | None:
     if not outcome.classes:
         return None
     rows = [
-        [one.name, one.best_bandwidth, float(one.mmd2[one.best]), one.evidence, one.penalty, one.criterion]
+        [one.name, one.best_bandwidth, one.best_gamma, float(one.mmd2[one.best]), one.evidence, one.penalty, one.criterion]
         for one in outcome.classes[:MOST_KERNELS]
     ]
     columns = [
         ("Class", "text"),
         ("Bandwidth", "number"),
+        ("Spectral parameter", "number"),
         ("Squared MMD", "number"),
         ("Score", "number"),
         ("Penalty", "number"),
         ("Score less penalty", "number"),
     ]
-    return blocks.table("classes", "Kernel classes, each at its best bandwidth", columns, rows)
+    return blocks.table("classes", "Kernel classes, each at its best member", columns, rows)
 
 
 def _single_tests(outcome: TestOutcome) -> Block | None:
