@@ -100,8 +100,8 @@ class FullSampleTest(Procedure):
         bins = cut_bins(pool.m, pool.n, bin_stream, target=self.bins)
         labels = relabelings(bins, options.n_permutations, label_stream, options.memory_limit)
         order = sample_stream.permutation(pool.m + pool.n)
-        setting = _Setting(pool, bins, labels, order, options.memory_limit, landmark_count(len(bins.order), self.landmarks))
-        entrants = [_Entrant.of(path, one, self.penalty_quantile) for one, path in self._paths(setting)]
+        setting = Setting(pool, bins, labels, order, options.memory_limit, landmark_count(len(bins.order), self.landmarks))
+        entrants = [_Entrant.of(path, one, self.penalty_quantile) for one, path in self.paths(setting)]
         entrants += [_Entrant.fixed(kernel, setting, self.penalty_quantile) for kernel in self.fixed]
         winner = max(entrants, key=lambda one: one.path.criterion)
         return self.conclude(
@@ -117,7 +117,7 @@ class FullSampleTest(Procedure):
             classes=tuple(one.path for one in entrants),
         )
 
-    def _paths(self, setting: _Setting) -> Iterator[tuple[KernelClass, Path]]:
+    def paths(self, setting: Setting) -> Iterator[tuple[KernelClass, Path]]:
         """Yield every class with its path; those of one geometry are computed together."""
         for scale, classes in self._groups(one_column=len(setting.preparations[None].features) == 1):
             rows = setting.coordinates(scale)
@@ -142,7 +142,7 @@ class FullSampleTest(Procedure):
 
 
 @dataclass(frozen=True, eq=False)
-class _Setting:
+class Setting:
     """What all classes share: the pool, its bins and their relabelings, and rows in an order that does not look at labels."""
 
     pool: Pool
@@ -175,7 +175,7 @@ class _Setting:
 class _Coordinates:
     """The pool in one set of coordinates, in the order of the bins."""
 
-    setting: _Setting
+    setting: Setting
     preparation: Preparation
     _units: dict[ScaleFamily, float] = field(default_factory=dict)
 
@@ -228,7 +228,7 @@ class _Entrant:
         return cls(found, total, path.kernel(found.best), one.scale, bool(one.gammas))
 
     @classmethod
-    def fixed(cls, kernel: Kernel, setting: _Setting, quantile: float) -> _Entrant:
+    def fixed(cls, kernel: Kernel, setting: Setting, quantile: float) -> _Entrant:
         """Score a fixed kernel, a class of one."""
         rows = setting.coordinates(None)
         name, none = f"fixed: {kernel}", np.empty(0)
@@ -237,7 +237,7 @@ class _Entrant:
         return cls(*_score(values, 1.0, quantile, **shown), kernel)
 
 
-def _pairwise(kernel: Kernel, rows: _Coordinates, setting: _Setting) -> Array:
+def _pairwise(kernel: Kernel, rows: _Coordinates, setting: Setting) -> Array:
     bins = setting.bins
     plan = plan_tiles(setting.memory_limit, width=rows.sample.shape[1], n_kernels=1, bins=bins.count)
     sums = bin_sums(rows.load, tiler_for(kernel, rows.sample), bins, plan)
