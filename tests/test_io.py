@@ -293,3 +293,13 @@ def test_damaged_files_end_in_a_sentence_or_a_frame(tmp_path, data):
 def test_anything_called_csv_or_jsonl_ends_in_a_sentence_or_a_frame(tmp_path, content):
     for name in ("a.csv", "a.jsonl", "a.tsv"):
         assert_sentence_or_frame(tmp_path, name, content)
+
+
+def test_text_columns_keep_what_is_written(tmp_path):
+    content = "a, b ,c\nNone,1.50,x\nNA,007,y\n,NaN,z\n null ,7,w\n"
+    sample = read(tmp_path, "a.csv", content, text=("a", "b"))
+    assert sample.data["a"].to_list() == ["None", "NA", None, "null"]
+    assert sample.data["b"].to_list() == ["1.50", "007", "NaN", "7"]
+    assert read_file(written(tmp_path, "b.csv", content)).data["a"].null_count() == 4
+    packed = read(tmp_path, "a.tsv.gz", gzip.compress(b"a\tb\nNA\t1\nno\t2\n"), text=("a",))
+    assert packed.data["a"].to_list() == ["NA", "no"]
