@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from cpmmd.data.files.frames import polars, reading
 from cpmmd.data.files.limit import FileLimit
 from cpmmd.data.files.sample import FileSample
 from cpmmd.data.files.source import Source
+from cpmmd.data.files.trial import ARROW, PARQUET, STREAM, count_numbers, load, try_to_read
 from cpmmd.errors import InputError, name_some, unknown_name
 
 ARROW_FILE = b"ARROW1"
@@ -19,30 +19,20 @@ ARROW_FILE = b"ARROW1"
 
 def read_parquet(source: Source, limit: FileLimit) -> FileSample:
     """Read a Parquet file."""
-    pl = polars()
-    return _frame(source, limit, "a Parquet file", pl.scan_parquet, pl.read_parquet)
+    return _frame(source, limit, PARQUET, "a Parquet file")
 
 
 def read_arrow(source: Source, limit: FileLimit) -> FileSample:
     """Read an Arrow (Feather, IPC) file or stream."""
-    pl = polars()
-    if source.head().startswith(ARROW_FILE):
-        return _frame(source, limit, "an Arrow file", pl.scan_ipc, pl.read_ipc)
-    with source.open() as stream:
-        return _frame(source, limit, "an Arrow file", None, lambda _: pl.read_ipc_stream(stream))
+    return _frame(source, limit, ARROW if source.head().startswith(ARROW_FILE) else STREAM, "an Arrow file")
 
 
-def _frame(
-    source: Source, limit: FileLimit, kind: str, scan: Callable[[Any], Any] | None, read: Callable[[Any], Any]
-) -> FileSample:
-    with reading(source.label, kind):
-        if scan is not None and source.path is not None:
-            lazy = scan(source.native)
-            rows = lazy.select(polars().len()).collect().item()
-            limit.check_numbers(rows * len(lazy.collect_schema()), source.label)
-        else:
-            limit.check(source.size, source.label)
-        frame = read(source.native)
+def _frame(source: Source, limit: FileLimit, kind: str, what: str) -> FileSample:
+    limit.check(source.size, source.label)
+    try_to_read(source, kind, what, limit.most_numbers)
+    with reading(source.label, what):
+        limit.check_numbers(count_numbers(source, kind), source.label)
+        frame = load(source, kind)
     return FileSample(frame, source.label)
 
 
