@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.numbers import Chosen, Chunked, Columns, Matrix, Numbers
 from cpmmd.data.scalars import EXACT, beyond_exact, category_text, is_missing, is_number, is_plain
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, name_some
 
 Objects = npt.NDArray[np.object_]
 SECONDS_A_DAY = 86_400.0
@@ -180,6 +180,7 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
     if all(map(is_number, present)):  # a pandas object column of numbers, or nothing at all
         return "number"
     if dtype == nw.Object and all(map(is_plain, present)):
+        _check_unmixed(series, column, name)
         return "category"
     raise InputError(
         "Columns must hold numbers, booleans, dates or text. Column {column!r} of {sample} has type {dtype}; convert or drop it.",
@@ -187,6 +188,25 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
         column=column,
         dtype=dtype,
     )
+
+
+def _check_unmixed(series: nw.Series[Any], column: str, name: str) -> None:
+    """Refuse numbers beside text, as for files; True beside text is a word, as it is there."""
+    values = series.to_list()
+    numbers = sum(is_number(v) and not isinstance(v, (bool, np.bool_)) and not is_missing(v) for v in values)
+    if numbers:
+        row, first = next((i, v) for i, v in enumerate(values) if isinstance(v, str))
+        raise InputError(
+            "A column must hold numbers or text, not both. Column {column!r} of {sample} has {numbers} number{s} and text, the "
+            "first {first} in row {row} (counted from 0). Correct it, or convert the column with .astype(str) to take its "
+            "values as categories.",
+            sample=name,
+            column=column,
+            row=row,
+            numbers=numbers,
+            s="s" * (numbers > 1),
+            first=name_some([first]),
+        )
 
 
 def _as_numbers(series: nw.Series[Any], label: str, name: str) -> Chunked:

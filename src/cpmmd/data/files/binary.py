@@ -14,7 +14,7 @@ from cpmmd.data.files.source import Source
 from cpmmd.data.files.trial import ARROW, PARQUET, STREAM, count_numbers, load, try_to_read
 from cpmmd.errors import InputError, name_some, unknown_name
 
-ARROW_FILE = b"ARROW1"
+ARROW_FILE, NUMPY, ZIP = b"ARROW1", b"\x93NUMPY", b"PK"
 
 
 def read_parquet(source: Source, limit: FileLimit) -> FileSample:
@@ -45,6 +45,8 @@ def read_npy(source: Source, limit: FileLimit) -> FileSample:
             array = np.load(source.open(), allow_pickle=False)
     except Exception as error:  # damaged headers raise anything, from the tokenizer's errors to zlib's
         raise _not_numpy(source, error) from error
+    if not isinstance(array, np.ndarray):
+        raise InputError(f"{source.label} is an .npz archive, not a single array. Name it .npz.")
     return _array_sample(array, source.label, limit)
 
 
@@ -54,7 +56,7 @@ def read_npz(source: Source, limit: FileLimit) -> FileSample:
         with source.open() as file, np.load(file, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{source.label} is not an .npz archive. If it is a single array, name it .npy.")
-            name = _member(archive.files, source)
+            name = _member(_arrays(archive), source)
             limit.check(_unpacked_size(archive, name), source.label)
             array = archive[name]
     except InputError:
@@ -64,9 +66,22 @@ def read_npz(source: Source, limit: FileLimit) -> FileSample:
     return _array_sample(array, f"{source.label}:{name}", limit)
 
 
+def _arrays(archive: Any) -> list[str]:
+    """Return the names of the members that are arrays; anything else may lie beside them, texts and folders included."""
+    found = []
+    for name in dict.fromkeys(archive.files):
+        with archive.zip.open(_stored(archive, name)) as member:
+            if member.read(len(NUMPY)) == NUMPY:
+                found.append(name)
+    return found
+
+
+def _stored(archive: Any, name: str) -> str:
+    return name if name in archive.zip.namelist() else f"{name}.npy"
+
+
 def _unpacked_size(archive: Any, name: str) -> int:
-    stored = name if name in archive.zip.namelist() else f"{name}.npy"
-    return int(archive.zip.getinfo(stored).file_size)
+    return int(archive.zip.getinfo(_stored(archive, name)).file_size)
 
 
 def _member(names: list[str], source: Source) -> str:
@@ -85,7 +100,12 @@ def _member(names: list[str], source: Source) -> str:
 
 
 def _not_numpy(source: Source, error: Exception) -> InputError:
-    if "pickle" in str(error) or "Python objects" in str(error):
+    pickled = "pickle" in str(error) or "Python objects" in str(error)
+    if pickled and not source.head().startswith((NUMPY, ZIP)):  # numpy takes whatever it does not know for a pickle
+        return InputError(
+            f"{source.label} cannot be read as a numpy file: it does not begin as one. Check its name, or save it again."
+        )
+    if pickled:
         return InputError(
             f"{source.label} holds Python objects, which are never loaded from a file: that could run code. Save numbers as a "
             "plain array, or a table as Parquet."
