@@ -345,3 +345,18 @@ def test_numpy_files_of_another_kind_get_a_sentence(tmp_path):
         read_file(written(tmp_path, "a.npy", b"hello"))
     with pytest.raises(InputError, match=r"is an \.npz archive"):
         read_file(written(tmp_path, "b.npy", archive(a_npy=ARRAY)))
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "d"])
+def test_dates_of_no_calendar_are_refused(tmp_path, unit):
+    kind, a_day = (pl.Date, 1) if unit == "d" else (pl.Datetime(unit), 86_400_000 * (1 if unit == "ms" else 1000))
+    for days, good in ((2_932_896, True), (2_932_897, False), (-719_162, True), (-719_163, False)):
+        frame = pl.DataFrame(
+            {"t": pl.Series([0, days * a_day], dtype=pl.Int64).cast(pl.Int32 if unit == "d" else pl.Int64).cast(kind)}
+        )
+        sample = read_file(written(tmp_path, "a.parquet", as_bytes(frame.write_parquet)))
+        if good:
+            assert select_columns(sample).data["t"].to_list()[0].year == 1970
+            continue
+        with pytest.raises(InputError, match=r"years 1 to 9999.*'t'"):
+            select_columns(sample)
