@@ -1,8 +1,11 @@
 """Data are read as what they are, or refused with a sentence: never as something else."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from cpmmd import CpmmdError, two_sample_test
@@ -82,8 +85,9 @@ def test_objects_of_one_value_are_one_category():
         pd.Series([1, 2, NA] * 5, dtype=object),
         pd.Series(["a", "b", NA] * 5, dtype=object),
         pd.Series([1, 2, NA] * 5, dtype="Int64"),
+        pd.Series([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), NA] * 5, dtype="date32[pyarrow]"),
     ],
-    ids=["string", "boolean", "arrow", "object numbers", "object text", "Int64"],
+    ids=["string", "boolean", "arrow", "object numbers", "object text", "Int64", "dates"],
 )
 def test_pandas_na_is_a_missing_value(column):
     frame = pd.DataFrame({"c": column, "n": np.arange(15.0)})
@@ -101,8 +105,10 @@ def test_pandas_na_is_a_missing_value(column):
         pd.DataFrame({"id": pd.Series([10**400, 2, 3], dtype=object)}),
         np.array([[10**400], [2], [3]], dtype=object),
         np.array([2**63 + 5, 2, 3], dtype=np.uint64),
+        pl.DataFrame({"id": [2**60 + 1, 2, None]}),
+        pd.DataFrame({"id": pd.Series([2**60 + 1, 2, None], dtype="int64[pyarrow]")}),
     ],
-    ids=["array", "pandas", "polars", "object column", "object array", "uint64"],
+    ids=["array", "pandas", "polars", "object column", "object array", "uint64", "beside a gap", "Arrow beside a gap"],
 )
 def test_whole_numbers_that_doubles_cannot_hold_are_refused(data):
     with pytest.raises(CpmmdError, match=r"within 2\^53"):
@@ -111,6 +117,11 @@ def test_whole_numbers_that_doubles_cannot_hold_are_refused(data):
 
 def test_whole_numbers_that_doubles_hold_are_kept():
     assert np.asarray(read_table(np.array([2**53, -(2**53)]), "x").numbers).ravel().tolist() == [2.0**53, -(2.0**53)]
+
+
+def test_arrow_columns_without_a_type_get_a_sentence():
+    with pytest.raises(CpmmdError):
+        two_sample_test(pa.table({"a": pa.nulls(5)}), pa.table({"a": pa.nulls(5)}))
 
 
 def test_cells_that_hold_arrays_get_a_sentence():

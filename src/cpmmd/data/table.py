@@ -156,7 +156,9 @@ def _without_zone(series: nw.Series[Any]) -> nw.Series[Any]:
     if series.dtype == nw.Datetime and getattr(series.dtype, "time_zone", None) is not None:
         return series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     native = series.to_native()
-    if series.dtype == nw.Unknown and getattr(native.dtype, "tz", None) is not None:  # pandas zones that narwhals does not know
+    if (
+        series.dtype == nw.Unknown and getattr(getattr(native, "dtype", None), "tz", None) is not None
+    ):  # pandas zones that narwhals does not know
         return nw.from_native(native.dt.tz_convert("UTC").dt.tz_localize(None), series_only=True)
     return series
 
@@ -218,8 +220,7 @@ def _as_numbers(series: nw.Series[Any], label: str, name: str) -> Chunked:
 
 
 def _as_floats(series: nw.Series[Any], label: str, name: str) -> Array:
-    whole = series.dtype.is_integer()
-    if not series.dtype.is_numeric() or (whole and series.null_count() == 0 and _reaches_far(series)):
+    if not series.dtype.is_numeric() or (series.dtype.is_integer() and _reaches_far(series.drop_nulls())):
         values = [None if is_missing(v) else v for v in series.to_list()]
         if beyond_exact([v for v in values if v is not None]):
             raise _too_long(name, column=label)
@@ -229,6 +230,8 @@ def _as_floats(series: nw.Series[Any], label: str, name: str) -> Array:
 
 def as_days(stamps: npt.NDArray[Any]) -> Array:
     """Return dates in days, NaN where missing."""
+    if stamps.dtype.kind == "O":  # Arrow's dates in pandas, missing ones marked by something that is no date
+        stamps = np.array([None if is_missing(stamp) else stamp for stamp in stamps], dtype="datetime64[us]")
     stamps = stamps.astype("datetime64[us]")
     days = stamps.astype(np.int64) / (1e6 * SECONDS_A_DAY)
     return np.where(np.isnat(stamps), np.nan, days)
