@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fuzz import run  # noqa: E402
+from fuzz import run
 
 if __name__ == "__main__":
     kind, first = sys.argv[1], int(sys.argv[2])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 
-class Fault(AssertionError):
+class FaultError(AssertionError):
     """An answer that must not be, or none where there must be one."""
 
 
@@ -41,7 +41,7 @@ def faults_of(kind: str, check: Callable[[int], object], cases: Iterable[int]) -
     for case in cases:
         try:
             check(case)
-        except Fault as fault:
+        except FaultError as fault:
             found.append(Found(kind, case, str(fault)))
         except (KeyboardInterrupt, SystemExit):
             raise

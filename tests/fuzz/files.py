@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from .cases import Fault, Found, faults_of, pick, random_of
+from .cases import FaultError, Found, faults_of, pick, random_of
 
 LONGEST = 60  # seconds for one case, or it hangs
 DAY = datetime.date(2024, 1, 1)
@@ -127,14 +127,14 @@ def check(case: int, folder: Path) -> None:
         np.asarray(table.numbers)
     except CpmmdError as error:
         if len(str(error)) < 20:
-            raise Fault(f"an error without a sentence: {error!r}") from error
+            raise FaultError(f"an error without a sentence: {error!r}") from error
         if content == _whole()[name] and name != "packed.npz":
-            raise Fault(f"{name} is whole, and refused: {error}") from error
+            raise FaultError(f"{name} is whole, and refused: {error}") from error
         return
     finally:
         path.unlink()
     if len(sample.data) == 0 or len(table.names) == 0:
-        raise Fault(f"{name} is read as {len(sample.data)} rows of {len(table.names)} columns")
+        raise FaultError(f"{name} is read as {len(sample.data)} rows of {len(table.names)} columns")
 
 
 def faults(first: int, end: int) -> list[Found]:

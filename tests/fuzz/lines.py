@@ -14,12 +14,37 @@ import numpy as np
 import polars as pl
 from typer.testing import CliRunner
 
-from .cases import Fault, pick, random_of
+from .cases import FaultError, pick, random_of
 
 ESCAPES = "\x1b[31m\u202e"
 FILES = (
-    *("a.csv", "b.csv", "shifted.csv", "gaps.csv", "groups.csv", "dates.csv", "mixed.csv", "a.parquet", "a.arrow", "a.npy", "two.npz"),
-    *("two.npz:x", "two.npz:nix", "short.csv", "empty.csv", "cut.parquet", "nofile.csv", ".", "-", ESCAPES, "d.cpmmd", "h.sqlite", ""),
+    *(
+        "a.csv",
+        "b.csv",
+        "shifted.csv",
+        "gaps.csv",
+        "groups.csv",
+        "dates.csv",
+        "mixed.csv",
+        "a.parquet",
+        "a.arrow",
+        "a.npy",
+        "two.npz",
+    ),
+    *(
+        "two.npz:x",
+        "two.npz:nix",
+        "short.csv",
+        "empty.csv",
+        "cut.parquet",
+        "nofile.csv",
+        ".",
+        "-",
+        ESCAPES,
+        "d.cpmmd",
+        "h.sqlite",
+        "",
+    ),
 )
 NAMES = ("u", "v", "g", "day", "u,v", "0", "nix", ESCAPES, '"u', "", "u,u")
 ODD = ("", "0", "-1", "1", "2.5", "nan", "inf", "1e9", "x", ESCAPES, "99999999999999999999", "--json", "ü")
@@ -30,13 +55,13 @@ VALUES = {
     "--permutations": ("19", "39", "99", "0", "-1", "nan", "x", "2.5"),
     "--seed": ("0", "7", *ODD),
     "--jobs": ("1", "0", "-1", "-7", "x"),
-    "--split-by": NAMES,
+    "--split-by": ("g", "g", *NAMES),
     "--columns": NAMES,
     "--drop": NAMES,
     "--text": NAMES,
-    "--missing": ("error", "drop", "impute", "x", ""),
-    "--scale": ("standard", "x", ""),
-    "--format": ("csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz", "x", ""),
+    "--missing": ("drop", "impute", "error", "x", ""),
+    "--scale": ("standard", "standard", "x", ""),
+    "--format": ("csv", "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz", "x", ""),
     "--memory-limit": ("1M", "1G", "100", *ODD),
     "--file-limit": ("1M", "1G", "100", *ODD),
     "--date-format": ("%m/%d/%Y", "%d/%m/%Y", "%", "%Q", "%Y", "", ESCAPES),
@@ -46,9 +71,20 @@ VALUES = {
     "--history": ("h.sqlite", "new.sqlite", "a.csv", "nowhere/h", ".", ""),
     "--sizes": ("5,10", "8", "", "x", "-1", "0,5", "1e9", "99999999999"),
     "--target": ("0.8", "0", "1", "nan", "x"),
-    "--plot": ("p.xyz", "nowhere/p.png", "", ESCAPES),
+    "--plot": ("p.svg", "p.xyz", "nowhere/p.png", "", ESCAPES),
 }
-FLAGS = ("--json", "--dayfirst", "--no-explain", "--force", "--exit-zero", "--again", "--help", f"--{ESCAPES}", "--nix", "--version")
+FLAGS = (
+    "--json",
+    "--dayfirst",
+    "--no-explain",
+    "--force",
+    "--exit-zero",
+    "--again",
+    "--help",
+    f"--{ESCAPES}",
+    "--nix",
+    "--version",
+)
 READING = ("--columns", "--drop", "--text", "--format", "--file-limit", "--date-format", "--json", "--dayfirst")
 TESTING = (*READING, "--method", "--alpha", "--permutations", "--seed", "--jobs", "--missing", "--scale", "--memory-limit")
 OPTIONS = {
@@ -93,7 +129,10 @@ def line(case: int) -> list[str]:
     command = pick(rng, ("test", "test", "test", "fit", "check", "check", "power", "methods", "schema"))
     words = [command, *_positional(rng, command)]
     for name in rng.permutation(OPTIONS[command])[: int(rng.integers(0, 4))].tolist() if OPTIONS[command] else ():
-        words += [name, str(pick(rng, VALUES[name]))] if name in VALUES else [name]
+        usual = VALUES.get(name, ())[: 2 if rng.random() < 0.7 else None]
+        words += [name, str(pick(rng, usual))] if name in VALUES else [name]
+    if "--split-by" in words and rng.random() < 0.8:
+        words[1:] = ["groups.csv", *words[1 + [w.startswith("--") for w in words[1:]].index(True) :]]
     if command in ("test", "fit", "power") and "--permutations" not in words:
         words += ["--permutations", "19"]
     if command in ("test", "power") and "--method" not in words:
@@ -106,8 +145,8 @@ def line(case: int) -> list[str]:
 
 
 def _positional(rng: np.random.Generator, command: str) -> list[str]:
-    good = ("a.csv", "b.csv", "shifted.csv", "a.parquet", "dates.csv", "gaps.csv")
-    files = [str(pick(rng, good if rng.random() < 0.7 else FILES)) for _ in range(pick(rng, (1, 2, 2, 2, 3)))]
+    good = ("a.csv", "b.csv", "shifted.csv", "a.parquet", "a.arrow")
+    files = [str(pick(rng, good if rng.random() < 0.85 else FILES)) for _ in range(pick(rng, (1, 2, 2, 2, 2, 2, 2, 3)))]
     if command in ("methods", "schema"):
         return []
     if command == "fit":
@@ -132,15 +171,15 @@ def check(case: int) -> None:
 def _check_result(result, words: list[str]) -> None:
     said = f"{words}: {result.output[-300:]!r}"
     if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise Fault(f"{type(result.exception).__name__} {result.exception} from {said}")
+        raise FaultError(f"{type(result.exception).__name__} {result.exception} from {said}")
     if result.exit_code not in (0, 1, 2):
-        raise Fault(f"exit code {result.exit_code} from {said}")
+        raise FaultError(f"exit code {result.exit_code} from {said}")
     if "something unexpected" in result.stderr or "Traceback" in result.output:
-        raise Fault(f"a failure of ours from {said}")
+        raise FaultError(f"a failure of ours from {said}")
     if result.exit_code == 2 and not result.stderr and "--json" not in words:
-        raise Fault(f"an error without a sentence from {said}")
+        raise FaultError(f"an error without a sentence from {said}")
     if any((c < " " and c != "\n") or "\x7f" <= c < "\xa0" or c == "\u202e" for c in result.stdout + result.stderr):
-        raise Fault(f"something for the terminal from {said}")
+        raise FaultError(f"something for the terminal from {said}")
     if "--json" in words and result.exit_code in (0, 1) and result.stdout.startswith("{"):
         _check_pvalues(json.loads(result.stdout), said)
 
@@ -150,7 +189,7 @@ def _check_pvalues(found, said: str) -> None:
     if isinstance(found, dict):
         for name, value in found.items():
             if name == "pvalue" and value is not None and not 0.0 < value <= 1.0:
-                raise Fault(f"p is {value} from {said}")
+                raise FaultError(f"p is {value} from {said}")
             _check_pvalues(value, said)
     elif isinstance(found, list):
         for value in found:
