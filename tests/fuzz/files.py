@@ -5,6 +5,7 @@ Cases run in another process, many to one: should it end, the case that it was a
 
 from __future__ import annotations
 
+import csv
 import datetime
 import faulthandler
 import functools
@@ -20,9 +21,67 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from cpmmd.data.files.typing import NULLS
+
 from .cases import FaultError, Found, faults_of, pick, random_of
 
 LONGEST = 60  # seconds for one case, or it hangs
+TEXT = ("a.csv", "a.tsv")
+ODD = (
+    *(
+        "",
+        " ",
+        "NA",
+        "nan",
+        "None",
+        "null",
+        "-",
+        "x",
+        "True",
+        '"',
+        '""',
+        "'",
+        '"7"',
+        '"7\n8"',
+        "7\n",
+        " 7 ",
+        "+7",
+        "7.",
+        ".7",
+        "07",
+        "7e3",
+        "7E400",
+    ),
+    *(
+        "1,5",
+        "1.234,5",
+        "1 000",
+        "1_000",
+        "0x10",
+        "7%",
+        "$7",
+        "inf",
+        "-Infinity",
+        "∞",
+        "٣",
+        "²",
+        "9007199254740993",
+        "1" * 400,
+        "-0",
+    ),
+    *(
+        "01/02/2024",
+        "2024-02-30",
+        "2024-13-01",
+        "2024-01-01T10:00:00Z",
+        "20240101",
+        "10:00",
+        "0000-01-01",
+        "99999-01-01",
+        "\x1b[31m",
+        "\x00",
+    ),
+)
 DAY = datetime.date(2024, 1, 1)
 ROWS = 50
 
@@ -99,11 +158,23 @@ def _damage(rng: np.random.Generator, content: bytearray, others: list[bytes]) -
         content[at : at + some] = bytes(len(content[at : at + some]))
 
 
+def _odd_field(rng: np.random.Generator, content: bytearray, separator: bytes) -> None:
+    """Write something odd into one field of a table."""
+    lines = bytes(content).split(b"\n")
+    row = int(rng.integers(1, len(lines) - 1))
+    fields = lines[row].split(separator)
+    fields[int(rng.integers(len(fields)))] = pick(rng, ODD).encode()
+    lines[row] = separator.join(fields)
+    content[:] = b"\n".join(lines)
+
+
 def damaged(case: int) -> tuple[str, bytes]:
     """Return a file's name and what it holds."""
     rng, whole = random_of(1, case), _whole()
-    name = pick(rng, sorted(whole))
+    name = pick(rng, TEXT if rng.random() < 0.3 else sorted(whole))
     content = bytearray(whole[name])
+    if name in TEXT and rng.random() < 0.5:
+        _odd_field(rng, content, b"," if name == "a.csv" else b"\t")
     for _ in range(pick(rng, (0, 1, 1, 1, 2, 4))):
         _damage(rng, content, list(whole.values()))
     return name, bytes(content)
@@ -133,8 +204,27 @@ def check(case: int, folder: Path) -> None:
         return
     finally:
         path.unlink()
+    if name in ("a.csv", "a.tsv"):
+        _compare(content.decode("utf-8-sig"), sample.data, "," if name == "a.csv" else "\t")
     if len(sample.data) == 0 or len(table.names) == 0:
         raise FaultError(f"{name} is read as {len(sample.data)} rows of {len(table.names)} columns")
+
+
+def _compare(text: str, frame: pl.DataFrame, separator: str) -> None:
+    """Python's own reader must see as many rows, and the same numbers."""
+    header, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    if [name.strip() for name in header] != frame.columns or len(header) < 2:
+        return  # without names, or with another separator: read in a way of its own
+    rows = [row for row in rows if any(cell.strip() for cell in row)]
+    if len(rows) != len(frame):
+        raise FaultError(f"{len(rows)} rows are read as {len(frame)}")
+    for j, name in enumerate(frame.columns):
+        if not frame[name].dtype.is_numeric():
+            continue
+        for i, (row, value) in enumerate(zip(rows, frame[name].to_list(), strict=True)):
+            number = None if row[j].strip() in NULLS else float(row[j])
+            if number != value and not (number is not None and value is not None and np.isclose(number, value, rtol=1e-15)):
+                raise FaultError(f"{row[j]!r} in row {i} of {name} is read as {value}")
 
 
 def faults(first: int, end: int) -> list[Found]:
