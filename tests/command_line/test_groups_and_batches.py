@@ -6,6 +6,7 @@ import pytest
 
 from commands import QUICK, document, refused, run
 from cpmmd import two_sample_test
+from helpers import written
 
 
 def grouped(path, values, shifted):
@@ -109,3 +110,12 @@ def test_an_example_trains_the_kernel(batches, tmp_path):
     assert result.exit_code == 0
     assert "kernel" in result.stdout
     assert run("check", detector, paths[1], "--no-explain").exit_code == 0
+
+
+def test_a_group_that_cannot_be_compared_is_said_beside_a_document_too(tmp_path):
+    rows = "".join(f"{'ab'[i % 2]},{i * 7 % 5},{i}\n" for i in range(20)) + "c,,1\n"
+    path = written(tmp_path, "g.csv", f"g,u,v\n{rows}")
+    result = run("test", path, "--split-by", "g", *QUICK, "--json")
+    assert result.exit_code == 2
+    assert "could not be compared" in result.stderr
+    assert "could not be compared" in run("test", path, "--split-by", "g", *QUICK).stderr
