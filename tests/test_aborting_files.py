@@ -67,6 +67,18 @@ def test_one_process_reads_all_good_and_damaged_files(tmp_path):
         read_file(written(tmp_path, "cut.arrow", as_bytes(FRAME.write_ipc)[:-5]))
     assert read_file(good).data.equals(FRAME)
     assert [first] == trial._KEPT
+    first.close()  # killed by someone else: no fault of the next file
+    assert read_file(good).data.equals(FRAME)
+
+
+def test_nothing_is_imported_from_the_folder_of_the_data(tmp_path, monkeypatch):
+    trial._close()
+    monkeypatch.chdir(tmp_path)
+    for name in ("json", "polars", "cpmmd"):
+        (tmp_path / f"{name}.py").write_text("open('imported', 'w').close()")
+    with pytest.raises(InputError, match="cannot be read as an Arrow file"):
+        read_file(written(tmp_path, "cut.arrow", as_bytes(FRAME.write_ipc)[:-5]))
+    assert not (tmp_path / "imported").exists()
 
 
 def test_without_a_process_files_are_read_here(tmp_path, monkeypatch):

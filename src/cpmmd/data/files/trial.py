@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -49,7 +50,7 @@ class _Reader:
     def __init__(self) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
         self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVE],
+            [sys.executable, "-P", "-c", SERVE],  # -P: nothing is imported from the folder that data lie in
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -101,6 +102,8 @@ def _reader() -> _Reader | None:
     """Return the process, started where there is none; None where processes cannot be started."""
     if _KEPT and _KEPT[0].owner != os.getpid():  # a fork: the process is its parent's
         _KEPT.clear()
+    if _KEPT and not _KEPT[0].alive:  # ended between two files, by whatever it was
+        _close()
     if not _KEPT and sys.executable:
         with suppress(OSError):
             _KEPT.append(_Reader())
@@ -115,6 +118,7 @@ def _close() -> None:
 
 def serve() -> None:
     """Read what standard input names, file after file, and answer with what is wrong with each."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is interrupted, too, and ends this process
     polars()
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # only answers go to the other side
