@@ -9,7 +9,7 @@ import pytest
 
 from commands import document, run
 from cpmmd.data.files import trial
-from cpmmd.data.files.reading import read_file
+from cpmmd.data.files.reading import EXTENSIONS, read_file
 from cpmmd.errors import InputError
 from helpers import written
 
@@ -88,3 +88,12 @@ def test_without_a_process_files_are_read_here(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.executable", "/bin/false")
     assert read_file(written(tmp_path, "good.arrow", as_bytes(FRAME.write_ipc))).data.equals(FRAME)
     trial._close()
+
+
+def test_the_process_is_started_ahead_where_it_will_be_needed():
+    assert {suffix for suffix, kind in EXTENSIONS.items() if kind in ("parquet", "arrow")} == set(trial.SUFFIXES)
+    trial._close()
+    trial.expect(["a.csv", "-"])
+    assert not trial._KEPT
+    trial.expect(["a.csv", "B.Parquet"])
+    assert len(trial._KEPT) == 1

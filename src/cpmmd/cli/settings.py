@@ -43,6 +43,9 @@ class Reading:
 
     def read(self, files: Sequence[str], *, keep: Sequence[str] = ()) -> list[Any]:
         """Return the samples of some files; columns in ``keep`` are read whatever was chosen."""
+        from cpmmd.data.files.trial import expect
+
+        expect(files)  # before the other imports: its own take as long as all of them
         from cpmmd.data.files.dates import DateStyle
         from cpmmd.data.files.limit import file_limit
         from cpmmd.data.files.reading import ReadOptions, read_file

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,16 @@ from cpmmd.data.files.source import Source
 
 PARQUET, ARROW, STREAM = "parquet", "arrow", "stream"
 READY = b"ready\n"
+SUFFIXES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 LARGE = 100_000_000  # bytes of a file after which the process ends, so that it keeps none of them
 SERVE = "from cpmmd.data.files.trial import serve; serve()"
+
+
+def expect(names: Iterable[str]) -> None:
+    """Start the process now where it will be needed: it imports while the caller imports other things."""
+    if any(name.lower().endswith(SUFFIXES) for name in names):
+        with _LOCK:
+            _reader()
 
 
 def try_to_read(source: Source, kind: str, what: str, most: int) -> None:
