@@ -126,6 +126,7 @@ def test_every_command_that_reads_takes_the_style_of_dates(tmp_path, dated):
     detector = tmp_path / "d.cpmmd"
     form = ["--date-format", "%d/%m/%Y"]
     assert "--date-format %d/%m/%Y" in document(run("fit", dated[0], "-o", detector, *quick, *form, "--json"))["repeat"]
+    assert "BATCH... --date-format %d/%m/%Y" in run("fit", dated[0], "-o", detector, *quick, *form).stdout
     assert document(run("check", detector, dated[1], *form, "--json"))["batches"][0]["status"] == "tested"
     assert run("power", *dated, "--sizes", 10, "--repetitions", 5, *quick, "--dayfirst").exit_code == 0
     refused(run("test", *dated, *quick, "--date-format", "%m/%d/%Y"), "in row")

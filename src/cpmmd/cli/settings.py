@@ -63,12 +63,14 @@ class Reading:
         return {
             "--columns": _as_typed(self.columns),
             "--drop": _as_typed(self.drop),
-            "--text": _as_typed(self.text),
+            **self.meaning(),
             "--format": self.format,
             "--file-limit": self.file_limit,
-            "--dayfirst": self.dayfirst,
-            "--date-format": self.date_format,
         }
+
+    def meaning(self) -> dict[str, Any]:
+        """Return the options that say what values mean, which later files of the kind need, too."""
+        return {"--text": _as_typed(self.text), "--dayfirst": self.dayfirst, "--date-format": self.date_format}
 
 
 @dataclass(frozen=True)
