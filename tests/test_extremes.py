@@ -54,6 +54,12 @@ def test_nulls_of_denormal_numbers_are_not_rejected(method):
     assert rejections < 6
 
 
+@pytest.mark.parametrize("method", QUICK)
+def test_denormal_numbers_beside_a_constant_get_an_answer(method):
+    x, y = (np.column_stack([rows[:, 0] * 1e-310, np.full(40, 7.5)]) for rows in (X, Y))
+    assert 0 < two_sample_test(x, y, method=method, rng=0, n_permutations=39).pvalue <= 1
+
+
 def test_one_wild_value_keeps_its_sentence():
     x = X.copy()
     x[3, 1] = 1e200

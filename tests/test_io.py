@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import zipfile
 
 import numpy as np
 import polars as pl
@@ -293,3 +294,69 @@ def test_damaged_files_end_in_a_sentence_or_a_frame(tmp_path, data):
 def test_anything_called_csv_or_jsonl_ends_in_a_sentence_or_a_frame(tmp_path, content):
     for name in ("a.csv", "a.jsonl", "a.tsv"):
         assert_sentence_or_frame(tmp_path, name, content)
+
+
+def test_text_columns_keep_what_is_written(tmp_path):
+    content = "a, b ,c\nNone,1.50,x\nNA,007,y\n,NaN,z\n null ,7,w\n"
+    sample = read(tmp_path, "a.csv", content, text=("a", "b"))
+    assert sample.data["a"].to_list() == ["None", "NA", None, "null"]
+    assert sample.data["b"].to_list() == ["1.50", "007", "NaN", "7"]
+    assert read_file(written(tmp_path, "b.csv", content)).data["a"].null_count() == 4
+    packed = read(tmp_path, "a.tsv.gz", gzip.compress(b"a\tb\nNA\t1\nno\t2\n"), text=("a",))
+    assert packed.data["a"].to_list() == ["NA", "no"]
+
+
+def archive(**members):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as file:
+        for name, content in members.items():
+            file.writestr(name.replace("__", "/").replace("_npy", ".npy"), content)
+    return stream.getvalue()
+
+
+ARRAY = as_bytes(np.save, arr=np.ones((3, 2)))
+OBJECTS = as_bytes(np.save, arr=np.array([{}, 1], dtype=object))
+STRANGE = {
+    "text": (archive(readme=b"hello"), "", "holds no arrays"),
+    "folder": (archive(folder__=b""), "", "holds no arrays"),
+    "text called npy": (archive(a_npy=b"hello"), "", "holds no arrays"),
+    "nothing called npy": (archive(a_npy=b""), "", "holds no arrays"),
+    "text by name": (archive(readme=b"hello", a_npy=ARRAY), ":readme", "Unknown array of .* 'readme'"),
+    "objects": (archive(a_npy=OBJECTS), "", "could run code"),
+    "objects by name": (archive(a_npy=ARRAY, o_npy=OBJECTS), ":o", "could run code"),
+    "cut": (archive(a_npy=ARRAY[:-3]), "", "cannot be read as a numpy file"),
+}
+
+
+@pytest.mark.parametrize("case", STRANGE)
+def test_archives_with_a_stranger_get_a_sentence(tmp_path, case):
+    content, member, message = STRANGE[case]
+    with pytest.raises(CpmmdError, match=message):
+        read_file(written(tmp_path, "a.npz", content) + member)
+
+
+def test_strangers_beside_an_array_are_left_alone(tmp_path):
+    content = archive(readme=b"hello", folder__=b"", a_npy=ARRAY)
+    np.testing.assert_array_equal(read_file(written(tmp_path, "a.npz", content)).data, np.ones((3, 2)))
+
+
+def test_numpy_files_of_another_kind_get_a_sentence(tmp_path):
+    with pytest.raises(InputError, match="does not begin as one"):
+        read_file(written(tmp_path, "a.npy", b"hello"))
+    with pytest.raises(InputError, match=r"is an \.npz archive"):
+        read_file(written(tmp_path, "b.npy", archive(a_npy=ARRAY)))
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "d"])
+def test_dates_of_no_calendar_are_refused(tmp_path, unit):
+    kind, a_day = (pl.Date, 1) if unit == "d" else (pl.Datetime(unit), 86_400_000 * (1 if unit == "ms" else 1000))
+    for days, good in ((2_932_896, True), (2_932_897, False), (-719_162, True), (-719_163, False)):
+        frame = pl.DataFrame(
+            {"t": pl.Series([0, days * a_day], dtype=pl.Int64).cast(pl.Int32 if unit == "d" else pl.Int64).cast(kind)}
+        )
+        sample = read_file(written(tmp_path, "a.parquet", as_bytes(frame.write_parquet)))
+        if good:
+            assert select_columns(sample).data["t"].to_list()[0].year == 1970
+            continue
+        with pytest.raises(InputError, match=r"years 1 to 9999.*'t'"):
+            select_columns(sample)

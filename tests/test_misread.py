@@ -1,8 +1,11 @@
 """Data are read as what they are, or refused with a sentence: never as something else."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from cpmmd import CpmmdError, two_sample_test
@@ -41,9 +44,36 @@ def test_whole_numbers_stay_the_same_categories_beside_a_missing_one(dtype):
     assert levels[0] == levels[1]
 
 
+@pytest.mark.parametrize("values", [[1, "a", 2.5], ["a", np.float64(1.5), None], [True, "a", 1], [np.int64(3), "3", NA]])
+def test_numbers_beside_text_are_refused_as_in_files(values):
+    frame = pd.DataFrame({"c": pd.Series(values * 5, dtype=object), "v": np.arange(15.0)})
+    said = (
+        r"numbers or text, not both. Column 'c' of sample x has \d+ numbers and text, the first '.' in row [01].*\.astype\(str\)"
+    )
+    with pytest.raises(CpmmdError, match=said):
+        two_sample_test(frame, frame)
+    text = frame.assign(c=[None if v is None or v is NA else str(v) for v in frame["c"]])
+    assert two_sample_test(text, text, rng=0, method="median", n_permutations=19, missing="drop").pvalue > 0.05
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, 1.0, None], "number"),
+        ([np.int64(1), 2.5, True], "number"),
+        ([True, False, None], "number"),
+        (["a", "1", None], "category"),
+        ([True, "unknown", np.bool_(False)], "category"),
+    ],
+)
+def test_objects_of_one_kind_are_read_as_that(values, kind):
+    table = read_table(pd.DataFrame({"c": pd.Series(values, dtype=object)}), "x")
+    assert ("category" if "c" in table.categories else "number") == kind
+
+
 def test_objects_of_one_value_are_one_category():
-    x, y = (pd.DataFrame({"c": pd.Series([one, "a", "b"] * 20, dtype=object)}) for one in (1, 1.0))
-    assert two_sample_test(x, y, rng=0).pvalue > 0.5
+    categories = [read_table(pd.DataFrame({"c": pd.Categorical([one, "a", "b"])}), "x").categories["c"] for one in (1, 1.0)]
+    assert categories[0].tolist() == categories[1].tolist() == ["1", "a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +85,9 @@ def test_objects_of_one_value_are_one_category():
         pd.Series([1, 2, NA] * 5, dtype=object),
         pd.Series(["a", "b", NA] * 5, dtype=object),
         pd.Series([1, 2, NA] * 5, dtype="Int64"),
+        pd.Series([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), NA] * 5, dtype="date32[pyarrow]"),
     ],
-    ids=["string", "boolean", "arrow", "object numbers", "object text", "Int64"],
+    ids=["string", "boolean", "arrow", "object numbers", "object text", "Int64", "dates"],
 )
 def test_pandas_na_is_a_missing_value(column):
     frame = pd.DataFrame({"c": column, "n": np.arange(15.0)})
@@ -74,8 +105,10 @@ def test_pandas_na_is_a_missing_value(column):
         pd.DataFrame({"id": pd.Series([10**400, 2, 3], dtype=object)}),
         np.array([[10**400], [2], [3]], dtype=object),
         np.array([2**63 + 5, 2, 3], dtype=np.uint64),
+        pl.DataFrame({"id": [2**60 + 1, 2, None]}),
+        pd.DataFrame({"id": pd.Series([2**60 + 1, 2, None], dtype="int64[pyarrow]")}),
     ],
-    ids=["array", "pandas", "polars", "object column", "object array", "uint64"],
+    ids=["array", "pandas", "polars", "object column", "object array", "uint64", "beside a gap", "Arrow beside a gap"],
 )
 def test_whole_numbers_that_doubles_cannot_hold_are_refused(data):
     with pytest.raises(CpmmdError, match=r"within 2\^53"):
@@ -84,6 +117,11 @@ def test_whole_numbers_that_doubles_cannot_hold_are_refused(data):
 
 def test_whole_numbers_that_doubles_hold_are_kept():
     assert np.asarray(read_table(np.array([2**53, -(2**53)]), "x").numbers).ravel().tolist() == [2.0**53, -(2.0**53)]
+
+
+def test_arrow_columns_without_a_type_get_a_sentence():
+    with pytest.raises(CpmmdError):
+        two_sample_test(pa.table({"a": pa.nulls(5)}), pa.table({"a": pa.nulls(5)}))
 
 
 def test_cells_that_hold_arrays_get_a_sentence():

@@ -8,6 +8,7 @@ import pytest
 
 from commands import QUICK, document, refused, run
 from cpmmd import two_sample_test
+from helpers import written
 
 
 def grouped(path, values, shifted):
@@ -135,3 +136,12 @@ def test_a_series_is_redrawn_without_a_batch_and_its_repeat_tests(batches, tmp_p
     assert "A batch is needed" in run("check", detector, *history).stderr
     refused(run("check", detector, "--history", tmp_path / "no.sqlite", "--report", tmp_path / "r.md"), "no history")
     assert not (tmp_path / "no.sqlite").exists()
+
+
+def test_a_group_that_cannot_be_compared_is_said_beside_a_document_too(tmp_path):
+    rows = "".join(f"{'ab'[i % 2]},{i * 7 % 5},{i}\n" for i in range(20)) + "c,,1\n"
+    path = written(tmp_path, "g.csv", f"g,u,v\n{rows}")
+    result = run("test", path, "--split-by", "g", *QUICK, "--json")
+    assert result.exit_code == 2
+    assert "could not be compared" in result.stderr
+    assert "could not be compared" in run("test", path, "--split-by", "g", *QUICK).stderr

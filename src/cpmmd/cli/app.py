@@ -63,6 +63,8 @@ def compare(
     columns: options.Columns = None,
     drop: options.Drop = None,
     text: options.Text = None,
+    dayfirst: options.DayFirst = False,
+    date_format: options.DateFormat = None,
     missing: options.Missing = "error",
     scale: options.Scale = None,
     format: options.Format = None,
@@ -89,7 +91,7 @@ def compare(
     from cpmmd.cli.comparison import Answering, compare_files
     from cpmmd.cli.groups import compare_groups
 
-    reading = Reading.of(columns, drop, text, format, file_limit)
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
     answering = Answering(json, report, explain, force)
     wanted = 2 if split_by is None else 1
@@ -119,6 +121,8 @@ def fit(
     columns: options.Columns = None,
     drop: options.Drop = None,
     text: options.Text = None,
+    dayfirst: options.DayFirst = False,
+    date_format: options.DateFormat = None,
     missing: options.Missing = "error",
     scale: options.Scale = None,
     format: options.Format = None,
@@ -136,7 +140,15 @@ def fit(
     from cpmmd.cli.detection import fit
 
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
-    fit(reference, output, example, Reading.of(columns, drop, text, format, file_limit), settings, as_json=json, force=force)
+    fit(
+        reference,
+        output,
+        example,
+        Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format),
+        settings,
+        as_json=json,
+        force=force,
+    )
 
 
 @app.command()
@@ -156,6 +168,8 @@ def check(
     drop: options.Drop = None,
     text: options.Text = None,
     missing: options.MissingOfBatch = None,
+    dayfirst: options.DayFirst = False,
+    date_format: options.DateFormat = None,
     format: options.Format = None,
     file_limit: options.FileLimit = None,
     json: options.Json = False,
@@ -180,7 +194,7 @@ def check(
 
     if not batches and (history is None or report is None):
         raise typer.BadParameter("A batch is needed. Got none; without one, --history and --report draw what is known.")
-    reading = Reading.of(columns, drop, text, format, file_limit)
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
     checking = Checking(alpha, history, again, missing)
     differs, failed = check(detector, batches or [], reading, checking, Answering(json, report, explain, force))
     raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
@@ -205,6 +219,8 @@ def power(
     columns: options.Columns = None,
     drop: options.Drop = None,
     text: options.Text = None,
+    dayfirst: options.DayFirst = False,
+    date_format: options.DateFormat = None,
     missing: options.Missing = "error",
     scale: options.Scale = None,
     format: options.Format = None,
@@ -226,7 +242,7 @@ def power(
     if len(files) != 2:
         raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
-    reading = Reading.of(columns, drop, text, format, file_limit)
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
     plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json)
 
 

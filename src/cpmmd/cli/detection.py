@@ -50,7 +50,7 @@ def fit(
         say(f"  kernel  {detector.kernel_}")
     say()
     say("Check batches with")
-    say(f"  {command_line('check', [output, 'BATCH...'], {})}", limit=COMMAND)
+    say(f"  {command_line('check', [output, 'BATCH...'], reading.meaning())}", limit=COMMAND)
 
 
 @dataclass(frozen=True)

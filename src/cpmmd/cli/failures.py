@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from cpmmd.cli.main import ERROR, INTERRUPTED
+from cpmmd.cli.streams import forget_output
 from cpmmd.errors import CpmmdError, PythonWords, Setting
 
 BROKEN_PIPE = 141  # as the shell says it: 128 + SIGPIPE
@@ -30,6 +31,15 @@ def debugging() -> bool:
 class Commands(TyperGroup):
     """The group of commands, which ends every failure of a command in a sentence."""
 
+    def make_context(self, *arguments: Any, **extra: Any) -> Any:
+        """Read the arguments before the command's name."""
+        try:
+            return super().make_context(*arguments, **extra)
+        except OSError as error:  # --version and --help print, and what they print to may be full
+            raise typer.Exit(_explain(error)) from None
+        except Exception as error:
+            raise _made_harmless(error) from None
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         for stream in (sys.stdout, sys.stderr):
@@ -45,18 +55,26 @@ class Commands(TyperGroup):
                 raise typer.Exit(INTERRUPTED) from None
             except Exception as error:
                 if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # typer's own: usage errors and exits
-                    raise
+                    raise _made_harmless(error) from None
                 raise typer.Exit(_explain(error)) from None
+
+
+def _made_harmless(error: Exception) -> Exception:
+    """Return a usage error that says what was typed, but not to the terminal."""
+    if isinstance(getattr(error, "message", None), str) and type(error).__name__ != "NoArgsIsHelpError":  # that one is our help
+        error.message = one_line(error.message, LONGEST)  # type: ignore[attr-defined]
+    return error
 
 
 def _explain(error: Exception) -> int:
     """Tell the user what happened; return the exit code."""
     if isinstance(error, OSError) and error.errno == errno.EPIPE:
-        # Whoever read us has gone: let the interpreter's last flush go nowhere rather than complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()  # whoever read us has gone
         return BROKEN_PIPE
     if debugging():
         raise error
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        forget_output()
     if isinstance(error, CpmmdError):
         fail(in_command_words(error))
     elif isinstance(error, (MemoryError, OSError)):

@@ -39,6 +39,7 @@ def compare_groups(file: str, column: str, reading: Reading, settings: Settings,
         say_json(_document(found, column, sample, groups, settings, again))
     else:
         _say(found, column, groups, again)
+    note(f"{name} could not be compared: {_why(error)}" for name, error in found.errors.items())
     return bool(found.rejected), bool(found.errors)
 
 
@@ -107,7 +108,6 @@ def _say(found: ManyResults, column: str, groups: Groups, again: str) -> None:
     ]
     rows += [(name, "error", "", "", "") for name in found.errors]
     say_table((column, "verdict", "p", "adjusted", "rows"), rows, right=(2, 3, 4))
-    note(f"{name} could not be compared: {_why(error)}" for name, error in found.errors.items())
     say()
     say("p-values are adjusted for the number of groups (Benjamini and Hochberg).")
     say_end(again)

@@ -27,6 +27,13 @@ Text = Annotated[
     list[str] | None,
     typer.Option("--text", metavar="A,B,...", help="Take these columns as text, whatever they look like.", show_default=False),
 ]
+DayFirst = Annotated[bool, typer.Option("--dayfirst", help="Read 1/2/2024 as 1 February; without it such dates are refused.")]
+DateFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--date-format", metavar="FORMAT", help="The form of dates, such as %m/%d/%Y or %d.%m.%y; 2024-12-31 needs none."
+    ),
+]
 Missing = Annotated[
     str, typer.Option("--missing", metavar="error|drop|impute", help="Refuse missing values, drop their rows, or fill them in.")
 ]

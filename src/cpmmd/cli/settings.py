@@ -24,6 +24,8 @@ class Reading:
     text: tuple[str, ...] = ()
     format: str | None = None
     file_limit: str | None = None
+    dayfirst: bool = False
+    date_format: str | None = None
 
     @classmethod
     def of(
@@ -33,19 +35,25 @@ class Reading:
         text: list[str] | None = None,
         format: str | None = None,
         file_limit: str | None = None,
+        dayfirst: bool = False,
+        date_format: str | None = None,
     ) -> Reading:
         """Return the options as they were typed."""
-        return cls(names(columns), names(drop), names(text), format, file_limit)
+        return cls(names(columns), names(drop), names(text), format, file_limit, dayfirst, date_format)
 
     def read(self, files: Sequence[str], *, keep: Sequence[str] = ()) -> list[Any]:
         """Return the samples of some files; columns in ``keep`` are read whatever was chosen."""
+        from cpmmd.data.files.trial import expect
+
+        expect(files)  # before the other imports: its own take as long as all of them
+        from cpmmd.data.files.dates import DateStyle
         from cpmmd.data.files.limit import file_limit
         from cpmmd.data.files.reading import ReadOptions, read_file
         from cpmmd.data.files.sample import select_columns
 
         if list(files).count(STDIN) > 1:
             raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
-        options = ReadOptions(self.format, file_limit(self.file_limit), self.text)
+        options = ReadOptions(self.format, file_limit(self.file_limit), self.text, DateStyle(self.dayfirst, self.date_format))
         columns = (*self.columns, *keep) if self.columns else ()
         samples = [read_file(name, options) for name in files]
         return [select_columns(sample, columns=columns, drop=self.drop) for sample in samples]
@@ -55,10 +63,14 @@ class Reading:
         return {
             "--columns": _as_typed(self.columns),
             "--drop": _as_typed(self.drop),
-            "--text": _as_typed(self.text),
+            **self.meaning(),
             "--format": self.format,
             "--file-limit": self.file_limit,
         }
+
+    def meaning(self) -> dict[str, Any]:
+        """Return the options that say what values mean, which later files of the kind need, too."""
+        return {"--text": _as_typed(self.text), "--dayfirst": self.dayfirst, "--date-format": self.date_format}
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,8 @@ def command_line(command: str, files: Sequence[str], options: Mapping[str, Any])
     "cpmmd test a.csv 'my b.csv' --seed 7"
     """
     paths = [f"./{name}" if name.startswith("-") and name != STDIN else name for name in files]
-    given = [part for name, value in options.items() if value is not None for part in (name, str(value))]
+    kept = {name: value for name, value in options.items() if value is not None and value is not False}
+    given = [part for name, value in kept.items() for part in ((name,) if value is True else (name, str(value)))]
     return shlex.join(["cpmmd", command, *paths, *given])
 
 

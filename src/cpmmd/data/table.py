@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.numbers import Chosen, Chunked, Columns, Matrix, Numbers
 from cpmmd.data.scalars import EXACT, beyond_exact, category_text, is_missing, is_number, is_plain
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, name_some
 
 Objects = npt.NDArray[np.object_]
 SECONDS_A_DAY = 86_400.0
@@ -156,7 +156,9 @@ def _without_zone(series: nw.Series[Any]) -> nw.Series[Any]:
     if series.dtype == nw.Datetime and getattr(series.dtype, "time_zone", None) is not None:
         return series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     native = series.to_native()
-    if series.dtype == nw.Unknown and getattr(native.dtype, "tz", None) is not None:  # pandas zones that narwhals does not know
+    if (
+        series.dtype == nw.Unknown and getattr(getattr(native, "dtype", None), "tz", None) is not None
+    ):  # pandas zones that narwhals does not know
         return nw.from_native(native.dt.tz_convert("UTC").dt.tz_localize(None), series_only=True)
     return series
 
@@ -180,6 +182,7 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
     if all(map(is_number, present)):  # a pandas object column of numbers, or nothing at all
         return "number"
     if dtype == nw.Object and all(map(is_plain, present)):
+        _check_unmixed(series, column, name)
         return "category"
     raise InputError(
         "Columns must hold numbers, booleans, dates or text. Column {column!r} of {sample} has type {dtype}; convert or drop it.",
@@ -187,6 +190,25 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
         column=column,
         dtype=dtype,
     )
+
+
+def _check_unmixed(series: nw.Series[Any], column: str, name: str) -> None:
+    """Refuse numbers beside text, as for files; True beside text is a word, as it is there."""
+    values = series.to_list()
+    numbers = sum(is_number(v) and not isinstance(v, (bool, np.bool_)) and not is_missing(v) for v in values)
+    if numbers:
+        row, first = next((i, v) for i, v in enumerate(values) if isinstance(v, str))
+        raise InputError(
+            "A column must hold numbers or text, not both. Column {column!r} of {sample} has {numbers} number{s} and text, the "
+            "first {first} in row {row} (counted from 0). Correct it, or convert the column with .astype(str) to take its "
+            "values as categories.",
+            sample=name,
+            column=column,
+            row=row,
+            numbers=numbers,
+            s="s" * (numbers > 1),
+            first=name_some([first]),
+        )
 
 
 def _as_numbers(series: nw.Series[Any], label: str, name: str) -> Chunked:
@@ -198,8 +220,7 @@ def _as_numbers(series: nw.Series[Any], label: str, name: str) -> Chunked:
 
 
 def _as_floats(series: nw.Series[Any], label: str, name: str) -> Array:
-    whole = series.dtype.is_integer()
-    if not series.dtype.is_numeric() or (whole and series.null_count() == 0 and _reaches_far(series)):
+    if not series.dtype.is_numeric() or (series.dtype.is_integer() and _reaches_far(series.drop_nulls())):
         values = [None if is_missing(v) else v for v in series.to_list()]
         if beyond_exact([v for v in values if v is not None]):
             raise _too_long(name, column=label)
@@ -209,6 +230,8 @@ def _as_floats(series: nw.Series[Any], label: str, name: str) -> Array:
 
 def as_days(stamps: npt.NDArray[Any]) -> Array:
     """Return dates in days, NaN where missing."""
+    if stamps.dtype.kind == "O":  # Arrow's dates in pandas, missing ones marked by something that is no date
+        stamps = np.array([None if is_missing(stamp) else stamp for stamp in stamps], dtype="datetime64[us]")
     stamps = stamps.astype("datetime64[us]")
     days = stamps.astype(np.int64) / (1e6 * SECONDS_A_DAY)
     return np.where(np.isnat(stamps), np.nan, days)

@@ -144,7 +144,10 @@ def _family_tiles(family: ScaleFamily, bandwidths: Array, distances: Array, scra
     widest, power = float(bandwidths[0]), family.base_kernel.power
     exponent = scratch.tile("exponent", distances.shape)
     with np.errstate(over="ignore"):  # far rows: exp gives 0
-        np.multiply(distances, widest ** -(2 if family.squared else 1), out=exponent, casting="same_kind")
+        per_unit = np.float64(widest) ** -(2 if family.squared else 1)
+        if np.isinf(per_unit):  # bandwidths whose inverse is no number, of rows that differ by denormal numbers
+            distances, per_unit = distances / widest / (widest if family.squared else 1.0), np.float64(1.0)
+        np.multiply(distances, per_unit, out=exponent, casting="same_kind")
     exponent = family.exponent_of(exponent)
     chains = 1 if power == 2 else min(2, len(bandwidths))
     started = []

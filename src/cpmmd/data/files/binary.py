@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,37 +11,28 @@ from cpmmd.data.files.frames import polars, reading
 from cpmmd.data.files.limit import FileLimit
 from cpmmd.data.files.sample import FileSample
 from cpmmd.data.files.source import Source
+from cpmmd.data.files.trial import ARROW, PARQUET, STREAM, count_numbers, load, try_to_read
 from cpmmd.errors import InputError, name_some, unknown_name
 
-ARROW_FILE = b"ARROW1"
+ARROW_FILE, NUMPY, ZIP = b"ARROW1", b"\x93NUMPY", b"PK"
 
 
 def read_parquet(source: Source, limit: FileLimit) -> FileSample:
     """Read a Parquet file."""
-    pl = polars()
-    return _frame(source, limit, "a Parquet file", pl.scan_parquet, pl.read_parquet)
+    return _frame(source, limit, PARQUET, "a Parquet file")
 
 
 def read_arrow(source: Source, limit: FileLimit) -> FileSample:
     """Read an Arrow (Feather, IPC) file or stream."""
-    pl = polars()
-    if source.head().startswith(ARROW_FILE):
-        return _frame(source, limit, "an Arrow file", pl.scan_ipc, pl.read_ipc)
-    with source.open() as stream:
-        return _frame(source, limit, "an Arrow file", None, lambda _: pl.read_ipc_stream(stream))
+    return _frame(source, limit, ARROW if source.head().startswith(ARROW_FILE) else STREAM, "an Arrow file")
 
 
-def _frame(
-    source: Source, limit: FileLimit, kind: str, scan: Callable[[Any], Any] | None, read: Callable[[Any], Any]
-) -> FileSample:
-    with reading(source.label, kind):
-        if scan is not None and source.path is not None:
-            lazy = scan(source.native)
-            rows = lazy.select(polars().len()).collect().item()
-            limit.check_numbers(rows * len(lazy.collect_schema()), source.label)
-        else:
-            limit.check(source.size, source.label)
-        frame = read(source.native)
+def _frame(source: Source, limit: FileLimit, kind: str, what: str) -> FileSample:
+    limit.check(source.size, source.label)
+    try_to_read(source, kind, what, limit.most_numbers)
+    with reading(source.label, what):
+        limit.check_numbers(count_numbers(source, kind), source.label)
+        frame = load(source, kind)
     return FileSample(frame, source.label)
 
 
@@ -55,6 +45,8 @@ def read_npy(source: Source, limit: FileLimit) -> FileSample:
             array = np.load(source.open(), allow_pickle=False)
     except Exception as error:  # damaged headers raise anything, from the tokenizer's errors to zlib's
         raise _not_numpy(source, error) from error
+    if not isinstance(array, np.ndarray):
+        raise InputError(f"{source.label} is an .npz archive, not a single array. Name it .npz.")
     return _array_sample(array, source.label, limit)
 
 
@@ -64,7 +56,7 @@ def read_npz(source: Source, limit: FileLimit) -> FileSample:
         with source.open() as file, np.load(file, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{source.label} is not an .npz archive. If it is a single array, name it .npy.")
-            name = _member(archive.files, source)
+            name = _member(_arrays(archive), source)
             limit.check(_unpacked_size(archive, name), source.label)
             array = archive[name]
     except InputError:
@@ -74,9 +66,22 @@ def read_npz(source: Source, limit: FileLimit) -> FileSample:
     return _array_sample(array, f"{source.label}:{name}", limit)
 
 
+def _arrays(archive: Any) -> list[str]:
+    """Return the names of the members that are arrays; anything else may lie beside them, texts and folders included."""
+    found = []
+    for name in dict.fromkeys(archive.files):
+        with archive.zip.open(_stored(archive, name)) as member:
+            if member.read(len(NUMPY)) == NUMPY:
+                found.append(name)
+    return found
+
+
+def _stored(archive: Any, name: str) -> str:
+    return name if name in archive.zip.namelist() else f"{name}.npy"
+
+
 def _unpacked_size(archive: Any, name: str) -> int:
-    stored = name if name in archive.zip.namelist() else f"{name}.npy"
-    return int(archive.zip.getinfo(stored).file_size)
+    return int(archive.zip.getinfo(_stored(archive, name)).file_size)
 
 
 def _member(names: list[str], source: Source) -> str:
@@ -95,7 +100,12 @@ def _member(names: list[str], source: Source) -> str:
 
 
 def _not_numpy(source: Source, error: Exception) -> InputError:
-    if "pickle" in str(error) or "Python objects" in str(error):
+    pickled = "pickle" in str(error) or "Python objects" in str(error)
+    if pickled and not source.head().startswith((NUMPY, ZIP)):  # numpy takes whatever it does not know for a pickle
+        return InputError(
+            f"{source.label} cannot be read as a numpy file: it does not begin as one. Check its name, or save it again."
+        )
+    if pickled:
         return InputError(
             f"{source.label} holds Python objects, which are never loaded from a file: that could run code. Save numbers as a "
             "plain array, or a table as Parquet."

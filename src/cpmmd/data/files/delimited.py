@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+from cpmmd.data.files.dates import DateStyle
 from cpmmd.data.files.frames import polars, reading
 from cpmmd.data.files.limit import FileLimit, text_numbers
 from cpmmd.data.files.sample import FileSample
@@ -18,7 +19,7 @@ SEPARATORS = (",", ";", "\t", "|")
 BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
-def read_delimited(source: Source, separator: str, limit: FileLimit, text: tuple[str, ...]) -> FileSample:
+def read_delimited(source: Source, separator: str, limit: FileLimit, text: tuple[str, ...], dates: DateStyle) -> FileSample:
     """Read a table of separated values; its first line names the columns unless it is all numbers."""
     _check_text(source, limit)
     header, separator = _header(source, separator)
@@ -27,6 +28,7 @@ def read_delimited(source: Source, separator: str, limit: FileLimit, text: tuple
     _check_names(names, source.label)
     frame = _parse(source, separator, len(names), named)
     frame.columns = names
+    frame = _with_text(frame, source, separator, named, [name for name in names if name in text])
     notes = [] if named else [f"the first line of {source.label} is numbers: read as data, columns are called 0, 1, ..."]
     if len(frame) == 0:
         raise InputError(f"{source.label} has a header and no rows. Check how it was written.")
@@ -34,10 +36,10 @@ def read_delimited(source: Source, separator: str, limit: FileLimit, text: tuple
         _check_even(source, separator, len(names))
         frame = _without_blank_rows(frame, source.label, notes)
     frame = _without_row_numbers(frame, source.label, notes)
-    return infer_types(frame, source.label, text, notes)
+    return infer_types(frame, source.label, text, dates, notes)
 
 
-def read_json_lines(source: Source, limit: FileLimit, text: tuple[str, ...]) -> FileSample:
+def read_json_lines(source: Source, limit: FileLimit, text: tuple[str, ...], dates: DateStyle) -> FileSample:
     """Read one JSON object a line."""
     head = _check_text(source, limit)
     if not head.strip():
@@ -48,7 +50,7 @@ def read_json_lines(source: Source, limit: FileLimit, text: tuple[str, ...]) -> 
         )
     with reading(source.label, "JSON lines"):
         frame = polars().read_ndjson(source.native, infer_schema_length=None)
-    return infer_types(frame, source.label, text, [])
+    return infer_types(frame, source.label, text, dates, [])
 
 
 def _check_text(source: Source, limit: FileLimit) -> bytes:
@@ -128,7 +130,7 @@ def _parse(source: Source, separator: str, width: int, named: bool) -> Any:
             has_header=named,
             infer_schema_length=None,
             null_values=list(NULLS),
-            try_parse_dates=True,
+            try_parse_dates=False,  # it would take 01/02/2024 for the first of February without asking
         )
     except pl.exceptions.NoDataError:
         return pl.DataFrame({str(i): [] for i in range(width)})
@@ -140,6 +142,18 @@ def _parse(source: Source, separator: str, width: int, named: bool) -> Any:
         _check_even(source, separator, width)
         raise InputError(f"{source.label} has a first line of {width} names over {frame.width} columns. Check its quotes.")
     return frame
+
+
+def _with_text(frame: Any, source: Source, separator: str, named: bool, text: list[str]) -> Any:
+    """Return the frame with the columns that were called text as they are written: only an empty field is missing there."""
+    if not text:
+        return frame
+    pl = polars()
+    places = [frame.columns.index(name) for name in text]
+    with reading(source.label, "a table of separated values"):
+        raw = pl.read_csv(source.native, separator=separator, has_header=named, columns=places, infer_schema=False)
+    columns = [series.str.strip_chars() for series in raw]
+    return frame.with_columns(s.set(s == "", None).alias(name) for s, name in zip(columns, text, strict=True))
 
 
 def _check_even(source: Source, separator: str, width: int) -> None:

@@ -31,12 +31,21 @@ def reading(label: str, what: str) -> Iterator[None]:
     except BaseException as error:  # a panic of polars is not an Exception
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise InputError(
-            "{label} cannot be read as {what} ({reason}). Write or copy it again, or check {setting}.",
-            file=label,
-            label=label,
-            what=what,
-            reason=reason,
-            setting=Setting("format"),
-        ) from error
+        raise refusal(label, what, first_line(error)) from error
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says, in a line."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def refusal(label: str, what: str, reason: str) -> InputError:
+    """Return the error for a file that is not what it seems to be."""
+    return InputError(
+        "{label} cannot be read as {what} ({reason}). Write or copy it again, or check {setting}.",
+        file=label,
+        label=label,
+        what=what,
+        reason=reason,
+        setting=Setting("format"),
+    )

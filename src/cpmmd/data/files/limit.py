@@ -24,6 +24,11 @@ class FileLimit:
 
     bytes: int
 
+    @property
+    def most_numbers(self) -> int:
+        """How many numbers a file may hold."""
+        return self.bytes // (BYTES_A_NUMBER * COPIES)
+
     def check(self, needed: float, label: str) -> None:
         """Refuse a file that takes more."""
         if needed > self.bytes:

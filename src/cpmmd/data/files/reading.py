@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cpmmd.core.text import bytes_in_words
 from cpmmd.data.files.binary import read_arrow, read_npy, read_npz, read_parquet
+from cpmmd.data.files.dates import DateStyle
 from cpmmd.data.files.delimited import read_delimited, read_json_lines
 from cpmmd.data.files.limit import FileLimit, file_limit
 from cpmmd.data.files.sample import FileSample
@@ -50,11 +51,14 @@ class ReadOptions:
         One of ``FORMATS``; None goes by the name, or by the first bytes where there is none.
     text
         Columns that are text even where their values look like numbers.
+    dates
+        How dates are written besides 2024-12-31.
     """
 
     format: str | None = None
     limit: FileLimit = field(default_factory=file_limit)
     text: tuple[str, ...] = ()
+    dates: DateStyle = field(default_factory=DateStyle)
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
@@ -62,9 +66,9 @@ class ReadOptions:
 
 
 READERS: dict[str, Callable[[Source, ReadOptions], FileSample]] = {
-    "csv": lambda source, options: read_delimited(source, ",", options.limit, options.text),
-    "tsv": lambda source, options: read_delimited(source, "\t", options.limit, options.text),
-    "jsonl": lambda source, options: read_json_lines(source, options.limit, options.text),
+    "csv": lambda source, options: read_delimited(source, ",", options.limit, options.text, options.dates),
+    "tsv": lambda source, options: read_delimited(source, "\t", options.limit, options.text, options.dates),
+    "jsonl": lambda source, options: read_json_lines(source, options.limit, options.text, options.dates),
     "parquet": lambda source, options: read_parquet(source, options.limit),
     "arrow": lambda source, options: read_arrow(source, options.limit),
     "npy": lambda source, options: read_npy(source, options.limit),

@@ -11,6 +11,8 @@ import numpy as np
 from cpmmd.errors import InputError, Setting, name_some, unknown_name
 
 MOST_GROUPS = 100
+UNITS_A_DAY = {"d": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+FIRST_DAY, END_DAY = -719_162, 2_932_897  # of the years 1 to 9999, counted from 1970-01-01
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +85,25 @@ def _check_values(sample: FileSample) -> None:
             empty=name_some(empty),
             setting=Setting("drop"),
         )
+    if far := [name for name in sample.columns if _is_far(sample.data, name)]:
+        raise InputError(
+            "Dates must be of the years 1 to 9999. {label} has others in {far}; check their unit, or leave the columns out with "
+            "{setting}.",
+            file=sample.label,
+            label=sample.label,
+            far=name_some(far),
+            setting=Setting("drop"),
+        )
+
+
+def _is_far(data: Any, name: str) -> bool:
+    """Whether a column has dates that no calendar shows: of a damaged file, or milliseconds taken for microseconds."""
+    dtype = None if isinstance(data, np.ndarray) else data[name].dtype
+    if dtype is None or str(dtype).split("(")[0] not in ("Date", "Datetime"):
+        return False
+    a_day = UNITS_A_DAY[getattr(dtype, "time_unit", "d")]
+    days = data[name].to_physical().drop_nulls()
+    return len(days) > 0 and not FIRST_DAY * a_day <= days.min() <= days.max() < END_DAY * a_day
 
 
 def _is_empty(data: Any, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cpmmd.data.files.dates import DateStyle
 from cpmmd.data.files.frames import polars
 from cpmmd.data.files.sample import FileSample
 from cpmmd.errors import InputError, Setting
@@ -15,21 +16,25 @@ STYLES = {
         "numbers with a decimal comma or thousands separators; write 1.5 for 1,5 and 1234.5 for 1,234.5"
     ),
     r"^[+-]?\d+([.,]\d+)?\s?%$": "percentages; write 12.5 for 12.5%",
-    r"^\d{4}-\d{2}-\d{2}": "dates among other values; correct those (an empty field is a missing value)",
-    r"^\d{1,2}[/.-]\d{1,2}[/.-](\d{2}|\d{4})\b": "dates; write 2024-12-31",
+    r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}\b": "dates among other values; correct those (an empty field is a missing value)",
+    r"^\d{1,2}[/.-]\d{1,2}[/.-](\d{2}|\d{4})\b": "dates; write 2024-12-31, or say {dayfirst} or a {date_format}",
+    r"(?i)^(\d{1,2}[ .-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ .,-]+(\d{1,2}[ .,-]+)?\d{4}$": (
+        "dates; write 2024-12-31, or say their {date_format}, with %b for a month's name"
+    ),
+    r"^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$": "times of day; write hours as a number, 10.5 for 10:30",
 }
 MANY_LEVELS = 0.5  # share of different values above which a text column looks like an identifier
 
 
-def infer_types(frame: Any, label: str, text: tuple[str, ...], notes: list[str]) -> FileSample:
-    """Return the sample with text columns that hold numbers turned into numbers, and suspects marked."""
+def infer_types(frame: Any, label: str, text: tuple[str, ...], dates: DateStyle, notes: list[str]) -> FileSample:
+    """Return the sample with text columns that hold numbers or dates turned into these, and suspects marked."""
     suspects: list[InputError] = []
     for name in frame.columns:
         series = frame[name]
         if name in text:
             frame = frame.with_columns(series.cast(polars().String))
         elif series.dtype == polars().String:
-            meant, wrong = _meaning(series, label)
+            meant, wrong = _meaning(series, label, dates)
             frame = frame.with_columns(meant.alias(name))
             if wrong is not None:
                 suspects.append(wrong)
@@ -38,8 +43,8 @@ def infer_types(frame: Any, label: str, text: tuple[str, ...], notes: list[str])
     return FileSample(frame, label, tuple(notes), tuple(suspects))
 
 
-def _meaning(series: Any, label: str) -> tuple[Any, InputError | None]:
-    """Return a text column as numbers where it holds nothing else; and what is wrong with it, if anything."""
+def _meaning(series: Any, label: str, dates: DateStyle) -> tuple[Any, InputError | None]:
+    """Return a text column as numbers or dates where it holds nothing else; and what is wrong with it, if anything."""
     pl = polars()
     stripped = series.str.strip_chars()
     present = stripped.set(stripped.is_in(list(NULLS)), None)
@@ -48,6 +53,9 @@ def _meaning(series: Any, label: str) -> tuple[Any, InputError | None]:
     numeric = count - (numbers.null_count() - present.null_count())
     if numeric == count:
         return numbers, None
+    if not numeric and (read := dates.read(present)) is not None:
+        wrong = read.is_null() & present.is_not_null()
+        return read, _date_error(series.name, label, present, wrong) if wrong.any() else None
     others = present.filter(numbers.is_null() & present.is_not_null())
     for pattern, style in STYLES.items():
         if 2 * others.str.contains(pattern).sum() > len(others):
@@ -58,15 +66,35 @@ def _meaning(series: Any, label: str) -> tuple[Any, InputError | None]:
     return present, None
 
 
+def _date_error(name: str, label: str, values: Any, wrong: Any) -> InputError:
+    row = int(wrong.arg_max() or 0)
+    return InputError(
+        "A date must exist, and be written as said or as the others are. Column {short} of {label} has dates among other values, "
+        "the first {first} in row {row}. Correct it (an empty field is a missing value), take the column as text with {text}, or "
+        "leave it out with {drop}.",
+        column=name,
+        file=label,
+        row=row + 1,
+        short=_cut(name),
+        label=label,
+        first=_cut(values[row]),
+        text=Setting("text"),
+        drop=Setting("drop"),
+    )
+
+
 def _style_error(name: str, label: str, style: str) -> InputError:
     return InputError(
-        "Values must be plain. Column {short} of {label} seems to hold {style}. Or take it as text with {text}, or leave it "
+        "Values must be plain. Column {short} of {label} seems to hold "
+        + style
+        + ". Or take it as text with {text}, or leave it "
         "out with {drop}.",
         column=name,
         file=label,
         short=_cut(name),
         label=label,
-        style=style,
+        dayfirst=Setting("dayfirst"),
+        date_format=Setting("date_format", "%m/%d/%Y"),
         text=Setting("text"),
         drop=Setting("drop"),
     )
