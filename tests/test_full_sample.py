@@ -160,7 +160,7 @@ def test_the_result_names_class_bandwidth_and_path():
     json.dumps(result.to_dict(), allow_nan=False)
     K = result.kernel.gram(result.preparation.transform(_samples()))
     blocks = K[:70, :70], K[70:, 70:], K[:70, 70:]
-    assert result.selected_class.mmd2[result.selected_class.best] == pytest.approx(mmd.unbiased_mmd2(*blocks), abs=1e-5)
+    assert result.selected_class.mmd2[result.selected_class.selected] == pytest.approx(mmd.unbiased_mmd2(*blocks), abs=1e-5)
 
 
 def _samples():

@@ -183,7 +183,7 @@ def test_the_chosen_class_is_marked_where_its_score_is_best():
     ax = plotting.criterion_path(full()[0], ax=Figure().subplots())
     star = next(line for line in ax.lines if line.get_label() == "chosen")
     chosen = full()[0].selected_class
-    assert star.get_ydata()[0] == chosen.scores.max() == chosen.evidence
+    assert star.get_ydata()[0] == chosen.scores[chosen.selected]
 
 
 def test_pictures_of_what_did_not_happen_are_refused():

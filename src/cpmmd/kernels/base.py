@@ -113,7 +113,7 @@ class Kernel(Protocol):
     >>> from cpmmd import two_sample_test
     >>> data = np.random.default_rng(0)
     >>> x, y = data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2))
-    >>> kernel = two_sample_test(x, y, rng=0).kernel
+    >>> kernel = two_sample_test(x, y, method="cp-linear", rng=0).kernel
     >>> kernel.gram(x, y[:5]).shape, kernel.bound
     ((30, 5), 1.0)
     """

@@ -91,8 +91,9 @@ def _class_paths(paths: Sequence[ClassPath], chosen: ClassPath | None, ax: Axes)
         ax.plot(places, one.scores, color=colour, linestyle=line, marker=marker, markersize=4, label=text(one.label))
         ends = [start - 0.4, places[-1] + 0.4]
         ax.plot(ends, [one.penalty] * 2, color=colour, linestyle=":", linewidth=2)
-        if one is chosen:
-            ax.plot(places[one.best], one.evidence, color=colour, marker="*", markersize=14, linestyle="none", label="chosen")
+        if one is chosen and one.selected is not None:
+            place = places[one.selected], one.scores[one.selected]
+            ax.plot(*place, color=colour, marker="*", markersize=14, linestyle="none", label="chosen")
         ticks += _member_ticks(one, places)
         start = int(places[-1]) + 2
     ax.plot([], [], color=GREY, linestyle=":", linewidth=2, label="complexity of the class")

@@ -91,7 +91,18 @@ class KernelClass:
         return Grid(self.family, multiples, self.fewest_neighbours, self._stride, self.gammas)
 
     def searches_within(self, other: KernelClass) -> bool:
-        """Whether the other class has all members of this one, on the same coordinates."""
+        """Whether the other class has all members of this one, on the same coordinates.
+
+        Parameters
+        ----------
+        other : KernelClass
+            The other class.
+
+        Returns
+        -------
+        bool
+            True where this one adds nothing to it.
+        """
         alike = (self.family, self.scale, bool(self.gammas)) == (other.family, other.scale, bool(other.gammas))
         if not alike or not set(self.gammas) <= set(other.gammas):
             return False

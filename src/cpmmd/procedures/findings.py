@@ -28,6 +28,8 @@ class ClassPath:
         Squared MMD of each member, directions divided by their spectrum where gamma is finite, and its upper-tail score -log p.
     penalty : float
         The complexity of the class, the logarithm of its weight taken off.
+    selected : int or None
+        Position of the member that is the result's kernel: the simplest one that shows the difference alone, where one does.
 
     Examples
     --------
@@ -37,7 +39,9 @@ class ClassPath:
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2)), rng=0)
     >>> [one.label for one in result.classes][:2]
     ['gaussian on raw', 'spectral gaussian on raw']
-    >>> result.selected_class.criterion == max(one.criterion for one in result.classes)
+    >>> result.statistic == max(one.criterion for one in result.classes)
+    True
+    >>> result.selected_class in result.classes
     True
     """
 
@@ -49,6 +53,7 @@ class ClassPath:
     mmd2: Array
     scores: Array
     penalty: float
+    selected: int | None = None
 
     @property
     def best(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -103,22 +103,34 @@ class FullSampleTest(Procedure):
         setting = Setting(pool, bins, labels, order, options.memory_limit, landmark_count(len(bins.order), self.landmarks))
         entrants = [_Entrant.of(path, one, self.penalty_quantile) for one, path in self.paths(setting)]
         entrants += [_Entrant.fixed(kernel, setting, self.penalty_quantile) for kernel in self.fixed]
-        winner = max(entrants, key=lambda one: one.path.criterion)
+        ranking = Ranking.of(np.max([one.total for one in entrants], axis=0), tolerance=TIE, exhaustive=labels.exhaustive)
+        winner, member = _simplest([one.path for one in entrants], float(ranking.null_distribution.max(initial=-np.inf)))
         return self.conclude(
             pool,
             options,
-            Ranking.of(np.max([one.total for one in entrants], axis=0), tolerance=TIE, exhaustive=labels.exhaustive),
+            ranking,
             tested_sizes=(bins.m, bins.n),
-            kernel=winner.kernel,
-            preparation=setting.preparations[winner.scale],
+            kernel=entrants[winner].kernel(member),
+            preparation=setting.preparations[entrants[winner].scale],
             notes=left_out(bins),
             evidence=Evidence(pool, np.sort(bins.order) if sum(bins.dropped) else None),
             engine=Engine.of(bins, setting.landmarks if any(one.spectral or setting.linear for one in entrants) else None),
-            classes=tuple(one.path for one in entrants),
+            classes=tuple(replace(one.path, selected=member if i == winner else None) for i, one in enumerate(entrants)),
         )
 
     def paths(self, setting: Setting) -> Iterator[tuple[KernelClass, Path]]:
-        """Yield every class with its path; those of one geometry are computed together."""
+        """Yield every class with its path; those of one geometry are computed together.
+
+        Parameters
+        ----------
+        setting : Setting
+            The pool, its bins and their relabelings.
+
+        Returns
+        -------
+        iterator of tuple
+            A class, and the statistic of each of its members under every relabeling.
+        """
         for scale, classes in self._groups(one_column=len(setting.preparations[None].features) == 1):
             rows = setting.coordinates(scale)
             pairwise = [] if setting.linear else [one for one in classes if not one.gammas]
@@ -212,11 +224,11 @@ class _Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class _Entrant:
-    """A class in the contest: what it has to show, its evidence less penalty under every relabeling, and its best kernel."""
+    """A class in the contest: what it has to show, its evidence less penalty under every relabeling, and its kernels."""
 
     path: ClassPath
     total: Array
-    kernel: Kernel
+    kernel: Callable[[int], Kernel]
     scale: str | None = None
     spectral: bool = False
 
@@ -225,7 +237,8 @@ class _Entrant:
         """Score a class."""
         shown = {"name": str(one), "label": one.label, "coordinates": one.coordinates, "bandwidths": path.bandwidths}
         found, total = _score(path.mmd2, one.weight, quantile, gammas=path.gammas, **shown)
-        return cls(found, total, path.kernel(found.best), one.scale, bool(one.gammas))
+        members = replace(path, mmd2=np.empty(0))  # which is not needed any more, and large
+        return cls(found, total, members.kernel, one.scale, bool(one.gammas))
 
     @classmethod
     def fixed(cls, kernel: Kernel, setting: Setting, quantile: float) -> _Entrant:
@@ -234,7 +247,25 @@ class _Entrant:
         name, none = f"fixed: {kernel}", np.empty(0)
         values = kernel_path(rows.view, kernel, (PLAIN,)) if setting.linear else _pairwise(kernel, rows, setting)
         shown = {"name": name, "label": name, "coordinates": "", "bandwidths": none, "gammas": none}
-        return cls(*_score(values, 1.0, quantile, **shown), kernel)
+        return cls(*_score(values, 1.0, quantile, **shown), lambda _: kernel)
+
+
+def _simplest(classes: Sequence[ClassPath], threshold: float) -> tuple[int, int]:
+    """Return the class and member to report and to explain by: the simplest one that shows the difference alone.
+
+    A clear difference is seen by many members, and the sharpest of them, which divides by the smallest variances, says least
+    about where it is. So among those whose evidence less penalty is above every other relabeling's statistic, the largest spectral
+    parameter comes first, the squared MMD itself before any; where there are none, the member that the statistic is of.
+    """
+    best = max(range(len(classes)), key=lambda c: classes[c].criterion)
+    found = [(-np.inf, -classes[best].criterion, best, classes[best].best)]
+    able = []
+    for c, one in enumerate(classes):
+        gammas = one.gammas if len(one.gammas) else np.full(len(one.scores), PLAIN)
+        for j in np.flatnonzero(one.scores - one.penalty > threshold + TIE):
+            able.append((-float(gammas[j]), float(one.penalty - one.scores[j]), c, int(j)))
+    *_, winner, member = min(able or found)
+    return winner, member
 
 
 def _pairwise(kernel: Kernel, rows: _Coordinates, setting: Setting) -> Array:

@@ -122,8 +122,8 @@ class TestOutcome:
 
     @property
     def selected_class(self) -> ClassPath | None:
-        """The class that won a full-sample test; None for other tests."""
-        return max(self.classes, key=lambda one: one.criterion) if self.classes else None
+        """The class that a full-sample test took its kernel from; None for other tests."""
+        return next((one for one in self.classes if one.selected is not None), None)
 
     @property
     def verdict(self) -> str:
