@@ -254,8 +254,8 @@ def _simplest(classes: Sequence[ClassPath], threshold: float) -> tuple[int, int]
     """Return the class and member to report and to explain by: the simplest one that shows the difference alone.
 
     A clear difference is seen by many members, and the sharpest of them, which divides by the smallest variances, says least
-    about where it is. So among those whose evidence less penalty is above every other relabeling's statistic, the largest spectral
-    parameter comes first, the squared MMD itself before any; where there are none, the member that the statistic is of.
+    about where it is. So among those whose evidence less penalty is above every other relabeling's statistic, the largest
+    spectral parameter comes first, the squared MMD itself before any; where there are none, the member that the statistic is of.
     """
     best = max(range(len(classes)), key=lambda c: classes[c].criterion)
     found = [(-np.inf, -classes[best].criterion, best, classes[best].best)]
