@@ -305,10 +305,11 @@ def test_wrong_options_are_named(options):
         explained(X, Y).explain(**options)
 
 
-def test_three_shifted_columns_of_twenty_come_first():
+@pytest.mark.parametrize("repetitions", [20, pytest.param(50, marks=pytest.mark.statistical)])
+def test_three_shifted_columns_of_twenty_come_first(repetitions):
     # The requirement itself: at least 45 of 50; the test rejects nearly always, the shift is half a standard deviation.
     first = rejected = spurious = 0
-    for repetition in range(50):
+    for repetition in range(repetitions):
         rng = np.random.default_rng([2, repetition])
         x, y = rng.normal(size=(300, 20)), rng.normal(size=(300, 20))
         y[:, [3, 7, 11]] += 0.5
@@ -317,9 +318,9 @@ def test_three_shifted_columns_of_twenty_come_first():
         first += {f.name for f in features[:3]} == {"3", "7", "11"}
         rejected += result.reject
         spurious += sum(f.clear for f in features if f.name not in ("3", "7", "11"))
-    assert rejected >= 49
-    assert first >= 45
-    assert spurious <= 0.025 * 50 * 17  # two standard errors, one side: 2.5% of the other columns
+    assert rejected >= repetitions - 1
+    assert first >= 0.9 * repetitions
+    assert spurious <= 0.025 * repetitions * 17  # two standard errors, one side: 2.5% of the other columns
 
 
 # What the faults do (Downs and Vogel 1993; Chiang, Russell, Braatz 2001, ch. 8). 4: cooling water comes in warmer, the loop opens

@@ -8,11 +8,12 @@ from scipy import stats
 
 from cpmmd import Bandwidth, CpmmdError, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius, SplitTest, two_sample_test
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation import mmd
+from cpmmd.permutation import landmarks, mmd
 from cpmmd.permutation.binned import cut_bins, relabelings
 from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.permutation.paths import Grid, bandwidth_multiples, geometry_paths
 from cpmmd.permutation.scores import tail_scores
+from cpmmd.procedures import full_sample
 from cpmmd.procedures.split import COMBINE
 from helpers import NULLS, assert_level, most_rejections, null_pvalues, two_scale_mixture
 
@@ -126,25 +127,40 @@ def test_rows_without_spread_score_zero_and_tiny_ones_count():
 
 @pytest.mark.parametrize("null", ["gaussian", "discrete", "unequal", "wide"])
 def test_level_is_exact(null):
-    # 600 repetitions a null, 2000 in make test-statistical; at .05 the bound is 30 + 3 * 5.34 = 46 rejections.
-    assert_level(null_pvalues("cp-full", NULLS[null], 600, seed=21))
+    # 300 repetitions a null, 2000 and more in make test-statistical; at .05 the bound is 15 + 3 * 3.77 = 26 rejections.
+    assert_level(null_pvalues("cp-full", NULLS[null], 300, seed=21))
 
 
-def test_level_is_exact_with_bins():
-    def null(rng):
-        return rng.normal(size=(90, 2)), rng.normal(size=(130, 2))
-
-    assert_level(null_pvalues(FullSampleTest(bins=40), null, 600, seed=22))
+def unequal_rows(rng):
+    return rng.normal(size=(90, 2)), rng.normal(size=(130, 2))
 
 
-def test_p_values_are_uniform_on_their_lattice():
+ENGINES = {
+    "binned": (FullSampleTest(bins=40), {}),
+    "landmarks": (FullSampleTest(landmarks=30), {}),
+    "streamed": (FullSampleTest(bins=40, landmarks=30), {"DOUBLE_ROWS": 0, "COVARIANCE_ROWS": 100}),
+}
+
+
+@pytest.mark.parametrize("repetitions", [250, pytest.param(2000, marks=pytest.mark.statistical)])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_level_is_exact_with_every_engine(engine, repetitions, monkeypatch):
+    method, settings = ENGINES[engine]
+    for module in (landmarks, full_sample):
+        for name, value in settings.items():
+            monkeypatch.setattr(module, name, value)
+    assert_level(null_pvalues(method, unequal_rows, repetitions, seed=22))
+
+
+@pytest.mark.parametrize("repetitions", [1000, pytest.param(10_000, marks=pytest.mark.statistical)])
+def test_p_values_are_uniform_on_their_lattice(repetitions):
     # With 19 relabelings p takes the values 1/20, ..., 20/20, each with probability 1/20: chi-square on 19 degrees.
     def null(rng):
         return rng.normal(size=(12, 2)), rng.normal(size=(15, 2))
 
-    pvalues = null_pvalues("cp-full", null, 2000, seed=23, n_permutations=19)
+    pvalues = null_pvalues("cp-full", null, repetitions, seed=23, n_permutations=19)
     counts = np.bincount(np.round(20 * pvalues).astype(int), minlength=21)[1:]
-    assert counts.sum() == 2000
+    assert counts.sum() == repetitions
     assert stats.chisquare(counts).pvalue > 1e-4
 
 
@@ -223,11 +239,12 @@ def test_scale_is_refused_with_a_reason():
         two_sample_test(X, Y, scale="standard")
 
 
-def test_level_of_several_splits():
-    # 400 repetitions; the combined tests are conservative, the bound of 33 rejections is for an exact one. All rules combine the
-    # p-values of the same splits.
+@pytest.mark.parametrize("repetitions", [150, pytest.param(400, marks=pytest.mark.statistical)])
+def test_level_of_several_splits(repetitions):
+    # The combined tests are conservative, the bound (33 rejections of 400) is for an exact one. All rules combine the p-values of
+    # the same splits.
     splits = []
-    for repetition in range(400):
+    for repetition in range(repetitions):
         data, rng = np.random.default_rng([24, repetition]).spawn(2)
         x, y = data.normal(size=(20, 2)), data.normal(size=(24, 2))
         result = two_sample_test(x, y, method=SplitTest(n_splits=5, combine="mean"), rng=rng, n_permutations=99)
@@ -235,7 +252,7 @@ def test_level_of_several_splits():
         splits.append(np.array(result.splits.pvalues))
     for rule, combine in COMBINE.items():
         rejections = sum(combine(pvalues) <= 0.05 for pvalues in splits)
-        assert rejections <= most_rejections(400, 0.05), rule
+        assert rejections <= most_rejections(repetitions, 0.05), rule
 
 
 def test_several_splits_agree_more_than_one():
