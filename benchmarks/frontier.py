@@ -50,8 +50,8 @@ def aggregated_compress(x: np.ndarray, y: np.ndarray, seed: int) -> float:
     from goodpoints.ctt import actt
 
     width = median_of(x, y, np.random.default_rng(seed))
-    lams = np.sqrt(2) * width * 2.0 ** np.arange(-2, 3)
-    found = actt(x, y, g=4, B=299, B_2=200, B_3=20, lams=lams, weights=np.full(5, 0.2), null_seed=seed, statistic_seed=seed)
+    widths = np.sqrt(2) * width * 2.0 ** np.arange(-2, 3)
+    found = actt(x, y, g=4, B=299, B_2=200, B_3=20, lam=widths, weights=np.full(5, 0.2), null_seed=seed, statistic_seed=seed)
     return float(found.rejects)
 
 
