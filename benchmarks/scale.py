@@ -75,82 +75,57 @@ def engine() -> list[str]:
     return [*lines, f"| one thread v two | {best[1] / best[2]:.2f} | >= 1.7 |"]
 
 
-def full() -> list[str]:
-    """20,000 v 20,000 of cp-full beside the fixed kernel."""
-    x, y = samples(20_000)
-    pool = np.vstack([x, y])
-    with threads(2):
-        times = best_times({"cp-full": lambda: two_sample_test(x, y, rng=0), "fixed": lambda: fixed(pool, len(x))}, rounds=1)
-    return [f"| cp-full v the fixed kernel, 20,000 v 20,000, 2 threads | {times['cp-full'] / times['fixed']:.1f} | <= 40 |"]
-
-
 PEAK = """
 import re, sys
 import numpy as np
 from benchmarks.scale import fixed, samples
-from cpmmd import two_sample_test
 def high_water():  # not getrusage: its peak is inherited from the process that started this one
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 before = high_water()
-x, y = samples(int(sys.argv[2]))
+x, y = samples(int(sys.argv[1]))
 pool = np.vstack([x, y])
-fixed(pool, len(x)) if sys.argv[1] == "fixed" else two_sample_test(x, y, rng=0)
+fixed(pool, len(x))
 print((high_water() - before) / 1024)
 """
 
 
-def peak(what: str, rows: int) -> float:
+def peak(rows: int) -> float:
     """Return the peak memory of a process of its own, in MB above the interpreter with its imports: data included."""
-    answer = subprocess.run([sys.executable, "-c", PEAK, what, str(rows)], capture_output=True, text=True, check=True)
+    answer = subprocess.run([sys.executable, "-c", PEAK, str(rows)], capture_output=True, text=True, check=True)
     return float(answer.stdout)
 
 
 def memory() -> list[str]:
     """Peak memory above the interpreter, the data included."""
-    lines = [
-        f"| peak memory of the fixed kernel, {n:,} v {n:,} | {peak('fixed', n):.0f} MB | < 400 MB |" for n in (20_480, 50_000)
-    ]
-    return [*lines, f"| peak memory of cp-full, 20,000 v 20,000 | {peak('full', 20_000):.0f} MB | < 2000 MB |"]
+    return [f"| peak memory of the fixed kernel, {n:,} v {n:,} | {peak(n):.0f} MB | < 400 MB |" for n in (20_480, 50_000)]
 
 
 def curve() -> list[str]:
     """Time and memory from 1e3 to 1e5 rows."""
     sizes = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000]
-    fixed_times, full_times, peaks = [], [], []
+    times, peaks = [], []
     for rows in sizes:
         x, y = samples(rows // 2)
         pool = np.vstack([x, y])
-        run: dict[str, Callable[[], object]] = {"fixed": lambda: fixed(pool, len(x))}  # noqa: B023
-        if rows <= 20_000:
-            run["cp-full"] = lambda: two_sample_test(x, y, rng=0)  # noqa: B023
         with threads(2):
-            times = best_times(run, rounds=2)
-        fixed_times.append(times["fixed"])
-        full_times.append(times.get("cp-full", np.nan))
-        peaks.append(peak("fixed", rows // 2))
-    logs = np.log(np.array(sizes)), np.log(np.array(fixed_times))
+            times.append(best_times({"fixed": lambda: fixed(pool, len(x))}, rounds=2)["fixed"])  # noqa: B023
+        peaks.append(peak(rows // 2))
+    logs = np.log(np.array(sizes)), np.log(np.array(times))
     slopes = [np.polyfit(logs[0][k:], logs[1][k:], 1)[0] for k in (3, 5)]
-    draw(sizes, fixed_times, full_times, peaks)
-    rows = [
-        f"| {n:,} | {a:.3f} | {'' if np.isnan(b) else f'{b:.2f}'} | {c:.0f} |"
-        for n, a, b, c in zip(sizes, fixed_times, full_times, peaks, strict=True)
-    ]
-    head = [
-        "",
-        "| rows in all | fixed kernel, s | cp-full, s | peak memory of the fixed kernel, MB |",
-        "| --- | --- | --- | --- |",
-    ]
+    draw(sizes, times, peaks)
+    rows = [f"| {n:,} | {a:.3f} | {c:.0f} |" for n, a, c in zip(sizes, times, peaks, strict=True)]
+    head = ["", "| rows in all | fixed kernel, s | peak memory of the fixed kernel, MB |", "| --- | --- | --- |"]
     slope = f"| slope of log time from 10,000 rows on, and from 50,000 on | {slopes[0]:.2f}, {slopes[1]:.2f} | 2 |"
     return [slope, *head, *rows]
 
 
-def draw(sizes: list[int], fixed_times: list[float], full_times: list[float], peaks: list[float]) -> None:
+def draw(sizes: list[int], times: list[float], peaks: list[float]) -> None:
+    """Draw the cost curve of one fixed kernel."""
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    left.loglog(sizes, fixed_times, "o-", label="one fixed kernel")
-    left.loglog(sizes, full_times, "s--", label="cp-full")
-    left.loglog(sizes[3:], [fixed_times[3] * (n / sizes[3]) ** 2 for n in sizes[3:]], "k:", label="slope 2")
+    left.loglog(sizes, times, "o-", label="one fixed kernel")
+    left.loglog(sizes[3:], [times[3] * (n / sizes[3]) ** 2 for n in sizes[3:]], "k:", label="slope 2")
     left.set(xlabel="rows in all", ylabel="seconds, 2 threads")
     left.legend()
     right.semilogx(sizes, peaks, "o-")
@@ -163,7 +138,6 @@ def peers() -> list[str]:
     x, y = samples(1000)
     run: dict[str, Callable[[], object]] = {
         "median": lambda: two_sample_test(x, y, method=MedianTest(), n_permutations=200, rng=0),
-        "cp-full": lambda: two_sample_test(x, y, n_permutations=200, rng=0),
         "hyppo": lambda: hyppo_test(x, y),
         "goodpoints": lambda: goodpoints_test(x, y),
     }
@@ -187,7 +161,6 @@ def peers() -> list[str]:
             continue
         wanted = ">= 20" if name == "hyppo" else ""
         lines.append(f"| {name} MMD v `median`, 1000 v 1000, 200 permutations | {times[name] / times['median']:.2g} | {wanted} |")
-        lines.append(f"| {name} MMD v `cp-full` (51 kernels) | {times[name] / times['cp-full']:.2g} | |")
     return lines
 
 
@@ -203,7 +176,7 @@ def goodpoints_test(x: np.ndarray, y: np.ndarray) -> object:
     return ctt(x, y, g=4, B=200, lam=np.sqrt(2) * KERNEL.bandwidth, null_seed=0)
 
 
-PARTS: dict[str, Callable[[], list[str]]] = {"engine": engine, "full": full, "memory": memory, "peers": peers, "curve": curve}
+PARTS: dict[str, Callable[[], list[str]]] = {"engine": engine, "memory": memory, "peers": peers, "curve": curve}
 
 
 def main() -> None:

@@ -4,10 +4,10 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import generated_tables
+import generated_tables  # noqa: E402
 
 project = "cpmmd"
 author = "The cpmmd developers"

@@ -5,12 +5,19 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
+from experiments.panels import PRINTED, PUBLISHED
+
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
-METHODS = ("cp-full", "mmdagg", "mmdfuse", "median", "cp-linear", "cp-polynomial")
+METHODS = ("cp-full", "mmdagg", "mmdagg std", "mmdfuse", "mmdfuse std", "median", "median std", "four classes")
 LINES = {
-    "power.md": lambda: power(),
+    "power.md": lambda: power(lambda panel: panel not in PUBLISHED),
+    "published.md": lambda: published(),
+    "study.md": lambda: (RESULTS / "full_sample_study.md").read_text(),
+    "frontier.md": lambda: (RESULTS / "frontier.md").read_text(),
+    "linear.md": lambda: (RESULTS / "linear.md").read_text(),
     "scale.md": lambda: (RESULTS / "scale.md").read_text().split("\n", 2)[2],
     "binned.md": lambda: table(RESULTS / "binned_power.csv"),
     "selection.md": lambda: table(RESULTS / "selection_size.csv"),
@@ -28,20 +35,44 @@ def write(folder: Path) -> None:
             (target / name).write_text(text)
 
 
-def power() -> str:
-    """Power of the methods on every panel: share of rejections at level 0.05."""
+def _rejections() -> dict[tuple[str, str], list[int]]:
+    """Whether each draw was rejected at level .05, by panel and method."""
     counts: dict[tuple[str, str], list[int]] = defaultdict(list)
     _, *finished = map(json.loads, (RESULTS / "power_panels.jsonl").read_text().splitlines())  # the first line is a header
     for one in finished:
         if "values" in one:  # not one that failed
             counts[one["cell"]["panel"], one["cell"]["method"]].append(int(one["values"]["pvalue"] <= 0.05))
-    panels = list(dict.fromkeys(panel for panel, _ in counts))
-    lines = ["| panel | " + " | ".join(METHODS) + " |", "|" + " --- |" * (len(METHODS) + 1)]
+    return counts
+
+
+def power(wanted: Callable[[str], bool]) -> str:
+    """Power of the methods on some panels: share of rejections at level 0.05, with the number of draws."""
+    counts = _rejections()
+    panels = [panel for panel in dict.fromkeys(panel for panel, _ in counts) if wanted(panel)]
+    lines = ["| panel | " + " | ".join(METHODS) + " | draws |", "|" + " --- |" * (len(METHODS) + 2)]
     for panel in panels:
-        rates = [sum(c) / len(c) if (c := counts[panel, method]) else float("nan") for method in METHODS]
-        best = max(rates)
-        shown = [f"**{rate:.2f}**" if rate >= best - 0.005 else f"{rate:.2f}" for rate in rates]
-        lines.append(f"| {panel} | " + " | ".join(shown) + " |")
+        found = [counts[panel, method] for method in METHODS]
+        rates = [sum(c) / len(c) if c else float("nan") for c in found]
+        best = max((rate for rate in rates if rate == rate), default=0.0)
+        shown = ["" if rate != rate else f"**{rate:.2f}**" if rate >= best - 0.005 else f"{rate:.2f}" for rate in rates]
+        sizes = sorted({len(c) for c in found if c})
+        lines.append(f"| {panel} | " + " | ".join(shown) + f" | {' to '.join(map(str, dict.fromkeys([sizes[0], sizes[-1]])))} |")
+    return "\n".join(lines) + "\n"
+
+
+def published() -> str:
+    """Power on the panels of the peers' papers beside what those print."""
+    counts = _rejections()
+    lines = [
+        "| panel | cp-full | " + " | ".join(f"{peer}, printed" for peer in PRINTED) + " |",
+        "|" + " --- |" * (len(PRINTED) + 2),
+    ]
+    for panel in PUBLISHED:
+        own = counts[panel, "cp-full"]
+        if not own:
+            continue
+        numbers = [f"{printed[panel]:.3f}" if panel in printed else "" for printed in PRINTED.values()]
+        lines.append(f"| {panel} | {sum(own) / len(own):.3f} ({len(own)}) | " + " | ".join(numbers) + " |")
     return "\n".join(lines) + "\n"
 
 
