@@ -18,6 +18,10 @@ def gram(rng, size, d=2):
     return np.exp(-((z[:, None] - z[None]) ** 2).sum(axis=2))
 
 
+def rank(K, m, count, rng, *, limit=None):
+    return permutation_test(K, m, Relabelings.draw(len(K), m, count, rng, limit))
+
+
 def statistic(K, chosen):
     x = np.array(sorted(chosen))
     y = np.setdiff1d(np.arange(len(K)), x)
@@ -30,7 +34,7 @@ def test_small_samples_are_enumerated_exactly(m, n):
     values = [statistic(K, c) for c in combinations(range(m + n), m)]
     observed = statistic(K, range(m))
     expected = np.mean([v >= observed - 1e-12 for v in values])
-    result = permutation_test(K, m, n_permutations=999, rng=np.random.default_rng(0))
+    result = rank(K, m, 999, np.random.default_rng(0))
     assert result.exhaustive
     assert len(result.null_distribution) == len(values) - 1  # the observed labeling is counted, not listed
     assert result.pvalue == pytest.approx(expected, abs=1e-15)
@@ -39,9 +43,9 @@ def test_small_samples_are_enumerated_exactly(m, n):
 
 def test_random_permutations_approach_full_enumeration():
     K = gram(np.random.default_rng(8), 12)
-    exact = permutation_test(K, 6, n_permutations=10**6, rng=np.random.default_rng(0)).pvalue
+    exact = rank(K, 6, 10**6, np.random.default_rng(0)).pvalue
     # 900 of 924 relabelings are too few to enumerate, so these are random draws.
-    estimates = [permutation_test(K, 6, n_permutations=900, rng=np.random.default_rng(s)).pvalue for s in range(20)]
+    estimates = [rank(K, 6, 900, np.random.default_rng(s)).pvalue for s in range(20)]
     error = np.sqrt(exact * (1 - exact) / (900 * 20))
     assert abs(np.mean(estimates) - exact) < 4 * error + 1 / 900
 
@@ -49,10 +53,7 @@ def test_random_permutations_approach_full_enumeration():
 @pytest.mark.parametrize("size", [20, 700])
 def test_the_answer_does_not_depend_on_chunks(size):
     K = gram(np.random.default_rng(1), size)
-    answers = [
-        permutation_test(K, size // 3, n_permutations=199, rng=np.random.default_rng(4), chunk_bytes=c)
-        for c in (1, 10_000, 300_000, 10**9)
-    ]
+    answers = [rank(K, size // 3, 199, np.random.default_rng(4), limit=limit) for limit in (80_000, 300_000, 10**9, None)]
     assert len({a.pvalue for a in answers}) == 1
     for a in answers[1:]:
         np.testing.assert_allclose(a.null_distribution, answers[0].null_distribution, rtol=1e-9, atol=1e-14)
@@ -93,7 +94,7 @@ def test_exact_ties_of_discrete_data_survive_rounding(seed):
     rng = np.random.default_rng(seed)
     z = rng.integers(0, 2, size=8)
     K = np.exp(-np.abs(np.subtract.outer(z, z)) / 3.7)
-    result = permutation_test(K, 4, n_permutations=999, rng=rng)
+    result = rank(K, 4, 999, rng)
     ones = np.array([z[list(c)].sum() for c in combinations(range(8), 4)])
     # MMD2 is a strictly increasing function of the imbalance |sum(x) - sum(z)/2| on binary data.
     extreme = np.abs(ones - z.sum() / 2)
@@ -101,7 +102,7 @@ def test_exact_ties_of_discrete_data_survive_rounding(seed):
 
 
 def test_constant_kernel_gives_p_one():
-    result = permutation_test(np.ones((40, 40)), 15, n_permutations=99, rng=np.random.default_rng(0))
+    result = rank(np.ones((40, 40)), 15, 99, np.random.default_rng(0))
     assert result.pvalue == 1.0
 
 

@@ -15,6 +15,7 @@ from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.errors import InputError
 from cpmmd.permutation.dense import permutation_test
 from cpmmd.permutation.engine import Engine
+from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import require_dense
 from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD
 from cpmmd.results import TestResult
@@ -69,7 +70,8 @@ def kernel_matrix_test(
     require_dense(plan.options.memory_limit, rows=len(matrix), matrices=1, method="The test of a kernel matrix")
     seed, generator = resolve_rng(rng)
     with threads(plan.n_jobs), reporting_to(progress):
-        ranking = permutation_test(matrix, m, n_permutations=count, rng=generator)
+        labels = Relabelings.draw(len(matrix), m, count, generator, plan.options.memory_limit)
+        ranking = permutation_test(matrix, m, labels)
     sizes = (m, len(matrix) - m)
     return TestResult(
         method=METHOD,

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import math
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 
 from cpmmd.core.arrays import Array, Floating
 from cpmmd.permutation import mmd
-from cpmmd.permutation.labels import BLOCK_ROWS, CHUNK_BYTES, all_fit, all_labels, draw_in_chunks, observed
+from cpmmd.permutation.labels import BLOCK_ROWS, Relabelings
 from cpmmd.permutation.ranking import Ranking
 
 PANELS = 4  # at most, of the triangular product
 PANEL_ROWS = 48  # at least
 
 
-def permutation_test(
-    K: Array,
-    m: int,
-    *,
-    n_permutations: int,
-    rng: np.random.Generator,
-    chunk_bytes: int = CHUNK_BYTES,
-    overwrite: bool = False,
-) -> Ranking:
+def permutation_test(K: Array, m: int, labels: Relabelings, *, overwrite: bool = False) -> Ranking:
     """Return the permutation p-value of the unbiased squared MMD for one kernel matrix.
 
     Parameters
@@ -32,44 +24,24 @@ def permutation_test(
     K : array
         Kernel matrix of the pool, X first.
     m : int
-        Number of rows of X.
-    n_permutations : int
-        Random relabelings; all C(N, m) of them are used instead where they are fewer.
-    rng : Generator
-        Where random relabelings come from.
-    chunk_bytes : int
-        Memory for labels; the answer does not depend on it.
+        Number of rows of X, under every labeling.
+    labels : Relabelings
+        Of the rows.
     overwrite : bool
         Whether ``K`` may be used as working memory.
     """
     mean = float(K.mean())
     centred = mmd.u_centre(K, overwrite=overwrite)
-    constant = mmd.quadratic_constant(m, len(K) - m)
-    return rank_relabelings(
-        centred, m, constant=constant, mean=mean, n_permutations=n_permutations, rng=rng, chunk_bytes=chunk_bytes
-    )
+    return rank_relabelings(centred, labels, constant=mmd.quadratic_constant(m, len(K) - m), mean=mean)
 
 
-def rank_relabelings(
-    centred: Floating,
-    first: int,
-    *,
-    constant: float,
-    mean: float,
-    n_permutations: int,
-    rng: np.random.Generator,
-    chunk_bytes: int = CHUNK_BYTES,
-) -> Ranking:
-    """Rank the statistic ``constant * w' A w`` of the labeling that marks the ``first`` rows among its relabelings.
+def rank_relabelings(centred: Floating, labels: Relabelings, *, constant: float, mean: float) -> Ranking:
+    """Rank the statistic ``constant * w' A w`` of the observed labeling among the others.
 
     ``mean`` is that of the matrix before it was centred, for the tie tolerance.
     """
-    size = len(centred)
-    exhaustive = all_fit(size, first, n_permutations)
-    others = [all_labels(size, first)[1:]] if exhaustive else draw_in_chunks(size, first, n_permutations, rng, chunk_bytes)
-    chunks = chain([observed(size, first)[None]], others)
-    values = constant * np.concatenate([quadratic_forms(centred, chunk.astype(np.float64)) for chunk in chunks])
-    return Ranking.of(values, tolerance=constant * tie_tolerance(centred, mean), exhaustive=exhaustive)
+    values = constant * np.concatenate([quadratic_forms(centred, block) for block in labels.blocks()])
+    return Ranking.of(values, tolerance=constant * tie_tolerance(centred, mean), exhaustive=labels.exhaustive)
 
 
 def tie_tolerance(centred: Floating, mean: float) -> float:

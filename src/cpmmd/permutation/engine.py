@@ -13,9 +13,10 @@ from cpmmd.kernels.tilers import tiler_for
 from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import Bins, bin_sums, binned_statistics, cut_bins, relabelings
 from cpmmd.permutation.dense import permutation_test
-from cpmmd.permutation.labels import Relabelings, chunk_bytes
+from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import DEFAULT_LIMIT, plan_tiles
 from cpmmd.permutation.ranking import Ranking
+from cpmmd.permutation.units import Units
 
 DENSE_ROWS = 4096  # up to here all rows are permuted, in a matrix of 128 MB
 MIDDLE_ROWS = 1000  # rows that tell where the middle of the pool is
@@ -80,6 +81,7 @@ class KernelTest:
     ranking: Ranking
     sizes: tuple[int, int]
     engine: Engine
+    units: Units
     notes: tuple[str, ...] = ()
 
 
@@ -108,10 +110,9 @@ def kernel_test(
     """
     if len(rows) > DENSE_ROWS or 8 * len(rows) ** 2 > memory_limit:
         return _binned_test(kernel, load, rows, m, n_permutations, rng, memory_limit)
-    ranking = permutation_test(
-        kernel.gram(load(rows)), m, n_permutations=n_permutations, rng=rng, overwrite=True, chunk_bytes=chunk_bytes(memory_limit)
-    )
-    return KernelTest(ranking, (m, len(rows) - m), Engine("dense"))
+    labels = Relabelings.draw(len(rows), m, n_permutations, rng, memory_limit)
+    ranking = permutation_test(kernel.gram(load(rows)), m, labels, overwrite=True)
+    return KernelTest(ranking, (m, len(rows) - m), Engine("dense"), Units.of_size(rows, 1, labels))
 
 
 def _binned_test(
@@ -131,7 +132,7 @@ def _binned_test(
     sums = bin_sums(lambda part: load(order[part]), tiler_for(kernel, middle), bins, plan)[0]
     labels = relabelings(bins, n_permutations, label_stream, memory_limit)
     ranking = rank_bins(sums, bins, labels)
-    return KernelTest(ranking, (bins.m, bins.n), Engine.of(bins), left_out(bins))
+    return KernelTest(ranking, (bins.m, bins.n), Engine.of(bins), Units.of_size(order, bins.size, labels), left_out(bins))
 
 
 def rank_bins(sums: Array, bins: Bins, labels: Relabelings) -> Ranking:

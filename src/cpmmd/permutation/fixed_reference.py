@@ -8,7 +8,7 @@ from cpmmd.core.arrays import Array
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.tiles import cut
 from cpmmd.permutation import mmd
-from cpmmd.permutation.binned import Bins, bin_counts, centre_sums, sum_over_bins, take_bins
+from cpmmd.permutation.binned import Bins, bin_counts, centre_sums, relabelings, sum_over_bins, take_bins
 from cpmmd.permutation.dense import rank_relabelings
 from cpmmd.permutation.ranking import Ranking
 
@@ -43,14 +43,9 @@ class FixedReference:
         bins = take_bins(np.arange(m), m + order_stream.permutation(n), size, first, second)
         sums = self._sums(bins, batch[bins.order[bins.m :] - m])
         mean = float(sums.mean())
-        ranking = rank_relabelings(
-            centre_sums(sums, size),
-            first,
-            constant=mmd.quadratic_constant(bins.m, bins.n),
-            mean=mean,
-            n_permutations=n_permutations,
-            rng=label_stream,
-        )
+        labels = relabelings(bins, n_permutations, label_stream)
+        constant = mmd.quadratic_constant(bins.m, bins.n)
+        ranking = rank_relabelings(centre_sums(sums, size), labels, constant=constant, mean=mean)
         return ranking, bins
 
     def _sums(self, bins: Bins, batch: Array) -> Array:

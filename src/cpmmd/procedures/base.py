@@ -240,7 +240,14 @@ class Procedure(ABC):
         )
 
     def conclude_kernel(
-        self, pool: Pool, options: RunOptions, test: KernelTest, *, notes: tuple[str, ...] = (), **more: Any
+        self,
+        pool: Pool,
+        options: RunOptions,
+        test: KernelTest,
+        *,
+        evidence: Evidence | None = None,
+        notes: tuple[str, ...] = (),
+        **more: Any,
     ) -> TestOutcome:
         """Return the outcome of a fixed kernel's test, with how it was computed.
 
@@ -248,7 +255,7 @@ class Procedure(ABC):
         ----------
         test : KernelTest
             What :func:`cpmmd.permutation.engine.kernel_test` returned.
-        pool, options, notes, **more
+        pool, options, evidence, notes, **more
             As for :meth:`conclude`.
 
         Returns
@@ -263,6 +270,7 @@ class Procedure(ABC):
             tested_sizes=test.sizes,
             notes=(*notes, *test.notes),
             engine=test.engine,
+            evidence=replace(Evidence(pool) if evidence is None else evidence, units=test.units),
             citations=(*self.all_citations(), *(("domingo2025cheap",) if test.engine.name == "binned" else ())),
             **more,
         )

@@ -9,6 +9,7 @@ import numpy as np
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.data.pool import Pool
+from cpmmd.permutation.units import Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +212,8 @@ class Evidence:
         Row numbers of the pool that the statistic saw, ascending; None for all.
     trained : array or None
         Those that chose the kernel and were not tested, ascending; None where there are none.
+    units : Units or None
+        What was relabelled, and how: None where the method drew signs of pairs instead.
 
     Examples
     --------
@@ -226,6 +229,7 @@ class Evidence:
     pool: Pool
     tested: Rows | None = None
     trained: Rows | None = None
+    units: Units | None = None
 
     @property
     def held_out(self) -> bool:

@@ -25,6 +25,7 @@ from cpmmd.permutation.memory import plan_tiles
 from cpmmd.permutation.paths import MEDIAN_ROWS, PLAIN, Path, geometry_paths
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.permutation.scores import tail_scores
+from cpmmd.permutation.units import Units
 from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.classes import KernelClass, default_classes
 from cpmmd.procedures.findings import ClassPath, Evidence
@@ -113,7 +114,9 @@ class FullSampleTest(Procedure):
             kernel=entrants[winner].kernel(member),
             preparation=setting.preparations[entrants[winner].scale],
             notes=left_out(bins),
-            evidence=Evidence(pool, np.sort(bins.order) if sum(bins.dropped) else None),
+            evidence=Evidence(
+                pool, np.sort(bins.order) if sum(bins.dropped) else None, units=Units.of_size(bins.order, bins.size, labels)
+            ),
             engine=Engine.of(bins, setting.landmarks if any(one.spectral or setting.linear for one in entrants) else None),
             classes=tuple(replace(one.path, selected=member if i == winner else None) for i, one in enumerate(entrants)),
         )

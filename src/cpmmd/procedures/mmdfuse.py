@@ -18,8 +18,9 @@ from cpmmd.permutation import many_kernels as many
 from cpmmd.permutation.labels import Relabelings, chunk_bytes
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
+from cpmmd.permutation.units import Units
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.findings import Collection, SingleTest
+from cpmmd.procedures.findings import Collection, Evidence, SingleTest
 from cpmmd.procedures.outcome import TestOutcome
 
 # The authors' Laplacian is exp(-sqrt(2) d / l): ours, exp(-d / b), at this multiple of l. Their Gaussian is ours.
@@ -107,6 +108,7 @@ class MMDFuse(Procedure):
             tested_sizes=(m, n),
             kernel=fusion.kernels[int(np.argmax(fusion.exact))],
             preparation=preparation,
+            evidence=Evidence(pool, units=Units.of_size(np.arange(m + n), 1, labels)),
             collection=Collection(fusion.tests, "permutations", sharpness=sharpness),
         )
 
