@@ -58,9 +58,13 @@ class BaseKernel:
     def of_exponent(self, exponent: Array, bandwidth: float, out: Array | None = None) -> Array:
         """Return the kernel values at one bandwidth."""
         # Two divisions instead of bandwidth**2: the square over- and underflows long before the ratio does.
-        scaled = np.multiply(exponent, -1.0 / bandwidth, out=out)
+        inverse = 1.0 / float(bandwidth)
+        if np.isinf(inverse):  # of rows that differ by denormal numbers: 0 times infinity would be no number
+            with np.errstate(over="ignore"):  # far rows: exp gives 0
+                exponent, inverse = exponent / bandwidth / (bandwidth if self.power == 2 else 1.0), 1.0
+        scaled = np.multiply(exponent, -inverse, out=out)
         if self.power == 2:
-            scaled *= 1.0 / bandwidth
+            scaled *= inverse
         return np.exp(scaled, out=scaled)
 
 

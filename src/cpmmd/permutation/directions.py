@@ -98,7 +98,8 @@ class Directions:
 
     def kernel(self, inner: Kernel, gamma: float, landmarks: Array) -> RegularisedKernel:
         """Return the kernel whose squared MMD the statistic is."""
-        return RegularisedKernel(inner, gamma, landmarks, self.offset, self.projection * np.sqrt(self.weights(gamma)))
+        projection = np.ascontiguousarray(self.projection * np.sqrt(self.weights(gamma)))  # as a file has it: products round alike
+        return RegularisedKernel(inner, gamma, landmarks, self.offset, projection)
 
 
 def whole_pool_directions(K: Array) -> Directions:
