@@ -130,6 +130,14 @@ def test_threads_and_memory_do_not_change_the_answer(large, method):
     assert answers[0].engine.name == "binned"
 
 
+@pytest.mark.parametrize("rows", [100, 1500])
+def test_memory_does_not_change_a_digit_of_a_search_over_pairs(rows):
+    x, y = np.random.default_rng(8).normal(size=(2, rows, 5))
+    whole, little = (two_sample_test(x, y, rng=1, n_permutations=99, memory_limit=limit) for limit in (None, "40MB"))
+    assert whole.statistic == little.statistic
+    np.testing.assert_array_equal(whole.null_distribution, little.null_distribution)
+
+
 @pytest.mark.parametrize("kind", ["memmap", "arrow", "feather"])
 def test_mapped_and_chunked_inputs_give_the_answer_of_arrays(large, kind, tmp_path):
     import pyarrow as pa

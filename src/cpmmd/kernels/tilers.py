@@ -50,13 +50,7 @@ class Scratch:
 
 
 class Tiler(ABC):
-    """Kernels, one after the other, for tiles of pairs.
-
-    ``tile_rows`` is the size of a tile that suits it: large enough that threads do not wait for each other, small enough for the
-    cache.
-    """
-
-    tile_rows: int = 1024
+    """Kernels, one after the other, for tiles of pairs."""
 
     @property
     @abstractmethod
@@ -121,7 +115,6 @@ class DistanceTiler(Tiler):
     families: tuple[ScaleFamily, ...]
     bandwidths: tuple[Array, ...]
     centre: Array
-    tile_rows = 512  # double-precision distances take twice the room
 
     @property
     def n_kernels(self) -> int:

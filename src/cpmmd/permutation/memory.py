@@ -22,21 +22,23 @@ class TilePlan:
     panel_rows: int
 
 
-def plan_tiles(limit: int, *, width: int, n_kernels: int, bins: int, tile_rows: int = 1024, copies: int = 1) -> TilePlan:
+def plan_tiles(
+    limit: int, *, width: int, n_kernels: int, bins: int, tile_rows: int = 1024, fewest: int = FEWEST_TILE_ROWS, copies: int = 1
+) -> TilePlan:
     """Return the largest tiles and panels that fit ``limit`` bytes.
 
-    ``tile_rows`` is the size of a tile where memory is no question, ``copies`` how times the operands hold a row (the
-    powers of a polynomial lift).
+    ``tile_rows`` is the size of a tile where memory is no question, ``fewest`` the smallest to go down to (sums over other tiles
+    round otherwise), ``copies`` how many times the operands hold a row (the powers of a polynomial lift).
     """
     sums = 2 * 8 * n_kernels * bins * bins
     row_bytes = 2 * 8 * (width + 2) * (ROW_NUMBERS + 2 * copies)
     tile = tile_rows
-    while tile >= FEWEST_TILE_ROWS:
+    while tile >= fewest:
         panel = (limit - sums - thread_count() * TILE_BYTES * tile * tile) // row_bytes
         if panel >= tile:
             return TilePlan(tile, panel)
         tile //= 2
-    needed = sums + FEWEST_TILE_ROWS * (row_bytes + thread_count() * TILE_BYTES * FEWEST_TILE_ROWS)
+    needed = sums + fewest * (row_bytes + thread_count() * TILE_BYTES * fewest)
     raise InputError(
         "{parameter} must leave room for tiles: {kernels} kernels, {columns} columns and {bins} bins need at least {needed}. Got "
         "{limit}; raise it, or use fewer bins or columns.",

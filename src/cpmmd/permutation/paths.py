@@ -22,6 +22,7 @@ from cpmmd.permutation.directions import Directions
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import plan_tiles
 
+TILE_ROWS = 512  # double-precision distances of as many still fit the cache, and threads do not wait for each other
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
 GRID_RATIO = np.sqrt(2.0)
 LARGEST_SHARE = 0.25  # of the pool: no bandwidth is asked to see more rows than that
@@ -124,12 +125,14 @@ def geometry_paths(
     bandwidths = [unit * grid.multiples for grid, unit in zip(grids, units, strict=True)]
     tiler = path_tiler(families, bandwidths, sample)
     copies = max(getattr(family, "degree", 1) for family in families)
+    tile_rows = min(TILE_ROWS, len(bins.order))  # whatever the memory: scores must not depend on it
     plan = plan_tiles(
         memory_limit,
         width=sample.shape[1],
         n_kernels=tiler.n_kernels,
         bins=bins.count,
-        tile_rows=tiler.tile_rows,
+        tile_rows=tile_rows,
+        fewest=tile_rows,
         copies=copies,
     )
     sums = bin_sums(load, tiler, bins, plan)
