@@ -98,7 +98,7 @@ class Directions:
 
     def kernel(self, inner: Kernel, gamma: float, landmarks: Array) -> RegularisedKernel:
         """Return the kernel whose squared MMD the statistic is."""
-        projection = np.ascontiguousarray(self.projection * np.sqrt(self.weights(gamma)))  # as a file has it: products round alike
+        projection = np.ascontiguousarray(self.projection * np.sqrt(self.weights(gamma)))  # as in files: products round alike
         return RegularisedKernel(inner, gamma, landmarks, self.offset, projection)
 
 
