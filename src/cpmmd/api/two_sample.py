@@ -9,7 +9,6 @@ from cpmmd.api.options import TestOptions
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
-from cpmmd.data.design_options import DesignOptions
 from cpmmd.data.pool import read_pool
 from cpmmd.procedures.base import Procedure
 from cpmmd.results import TestResult
@@ -102,13 +101,19 @@ def two_sample_test(
     >>> result.reject, result.pvalue
     (True, 0.001)
     """
-    plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing).plan()
-    asked = DesignOptions(groups, strata, pairs, blocks)
+    design = (groups, strata, pairs, blocks)
+    plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design).plan()
     seed, generator = resolve_rng(rng)
-    pool = read_pool(x, y, missing=plan.missing, design=asked)
+    pool = read_pool(x, y, missing=plan.missing, design=plan.design)
     with threads(plan.n_jobs), reporting_to(progress):
         outcome = plan.procedure.run(pool, plan.options, generator)
-    repeat = {"alpha": alpha, "n_permutations": plan.options.n_permutations, "scale": scale, "missing": missing, **asked.call}
+    repeat = {
+        "alpha": alpha,
+        "n_permutations": plan.options.n_permutations,
+        "scale": scale,
+        "missing": missing,
+        **plan.design.call,
+    }
     return TestResult.of(outcome, seed=seed, call=_call(method, seed, repeat))
 
 

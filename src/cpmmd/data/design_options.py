@@ -178,9 +178,16 @@ def _without(table: Table, columns: tuple[str, ...], sample: str) -> Table:
 def codes(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> tuple[Rows, Objects]:
     """Return a number for each value of both samples, and what each number stands for, as text."""
     if x.dtype.kind == "O" or y.dtype.kind == "O" or (x.dtype.kind in "US") != (y.dtype.kind in "US"):
-        x, y = (np.array([category_text(v) for v in part], dtype=object).astype(str) for part in (x, y))
+        x, y = as_texts(x).astype(str), as_texts(y).astype(str)
     levels, numbers = np.unique(np.concatenate([x, y]), return_inverse=True)
-    return np.asarray(numbers).ravel(), np.array([category_text(v) for v in levels.tolist()], dtype=object)
+    return np.asarray(numbers).ravel(), as_texts(levels)
+
+
+def as_texts(values: npt.NDArray[Any]) -> Objects:
+    """Return values as the text of categories."""
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = [category_text(v) for v in values.tolist()]
+    return texts
 
 
 def all_codes(a: Mapping[str, npt.NDArray[Any]], b: Mapping[str, npt.NDArray[Any]]) -> dict[str, tuple[Rows, Objects]]:
