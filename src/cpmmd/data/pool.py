@@ -16,6 +16,7 @@ from cpmmd.data.design_rules import make_design
 from cpmmd.data.designs import Design
 from cpmmd.data.gaps import check_present, drop_missing, find_gaps
 from cpmmd.data.matching import match_columns
+from cpmmd.data.notices import notices
 from cpmmd.data.numbers import Chosen, Numbers, Stacked
 from cpmmd.data.table import Objects, Table, read_table
 from cpmmd.errors import InputError
@@ -55,7 +56,8 @@ def read_pool(x: Any, y: Any, *, missing: str = "error", design: DesignOptions |
     asked = DesignOptions() if design is None else design
     a, b = asked.set_aside(read_table(x, "x"), "x"), asked.set_aside(read_table(y, "y"), "y")
     (a, b), notes = check_tables({"x": a, "y": match_columns(a, b)}, missing=missing)
-    return lay_out(pool_tables(a, b, notes), a, b, asked)
+    pool = lay_out(pool_tables(a, b, notes), a, b, asked)
+    return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
 
 
 def lay_out(pool: Pool, a: Table, b: Table, asked: DesignOptions) -> Pool:
