@@ -8,6 +8,7 @@ from .api.two_sample import methods as methods
 from .api.two_sample import two_sample_test as two_sample_test
 from .citation import cite as cite
 from .core.progress import Meter as Meter
+from .data.designs import Design as Design
 from .errors import CpmmdError as CpmmdError
 from .errors import CpmmdWarning as CpmmdWarning
 from .explain.values import ColumnContribution as ColumnContribution

@@ -12,12 +12,20 @@ from cpmmd.core.arrays import Array
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
+from cpmmd.data.design_options import AUTO, DesignOptions, all_codes
+from cpmmd.data.design_rules import make_design
+from cpmmd.data.designs import Design
+from cpmmd.data.table import read_table
 from cpmmd.errors import InputError
+from cpmmd.permutation.binned import relabelings
 from cpmmd.permutation.dense import permutation_test
-from cpmmd.permutation.engine import Engine
+from cpmmd.permutation.engine import Engine, rank_units
+from cpmmd.permutation.enough import require_relabelings
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import require_dense
-from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD
+from cpmmd.permutation.ranking import Ranking
+from cpmmd.permutation.unit_bins import unit_bins
+from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD, RunOptions
 from cpmmd.results import TestResult
 
 METHOD = "kernel matrix"
@@ -34,6 +42,10 @@ def kernel_matrix_test(
     n_jobs: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
+    groups: Any = None,
+    strata: Any = None,
+    pairs: Any = None,
+    blocks: int | None = None,
 ) -> TestResult:
     """Test whether two samples come from the same distribution, given the kernel matrix of both.
 
@@ -48,6 +60,11 @@ def kernel_matrix_test(
         Number of rows of the first sample.
     alpha, n_permutations, rng, n_jobs, memory_limit, progress
         As for :func:`two_sample_test`. All C(N, m) relabelings are used where they are fewer than ``n_permutations``.
+    groups, strata, pairs : pair of arrays, optional
+        What rows belong to, an array for each sample, as for :func:`two_sample_test`. Every stratum must have rows of both
+        samples.
+    blocks : int, optional
+        Consecutive rows that are relabelled together.
 
     Returns
     -------
@@ -66,12 +83,17 @@ def kernel_matrix_test(
     matrix = _check_matrix(K)
     m = validation.whole("m", m, at_least=2, at_most=len(matrix) - 2)
     count = OWN_PERMUTATIONS if n_permutations is None else n_permutations
-    plan = TestOptions(alpha=alpha, n_permutations=count, n_jobs=n_jobs, memory_limit=memory_limit).plan()
+    design = {"groups": groups, "strata": strata, "pairs": pairs, "blocks": blocks}
+    plan = TestOptions(alpha=alpha, n_permutations=count, n_jobs=n_jobs, memory_limit=memory_limit, **design).plan()
     require_dense(plan.options.memory_limit, rows=len(matrix), matrices=1, method="The test of a kernel matrix")
     seed, generator = resolve_rng(rng)
+    made = _design(plan.design, m, len(matrix) - m)
     with threads(plan.n_jobs), reporting_to(progress):
-        labels = Relabelings.draw(len(matrix), m, count, generator, plan.options.memory_limit)
-        ranking = permutation_test(matrix, m, labels)
+        if made is None:
+            labels = Relabelings.draw(len(matrix), m, count, generator, plan.options.memory_limit)
+            ranking = permutation_test(matrix, m, labels)
+        else:
+            ranking = _designed(matrix, made, plan.options, generator)
     sizes = (m, len(matrix) - m)
     return TestResult(
         method=METHOD,
@@ -87,10 +109,37 @@ def kernel_matrix_test(
         tested_sizes=sizes,
         n_columns=None,
         engine=Engine("dense"),
+        design=made,
         citations=("gretton2012kernel",),
         seed=seed,
-        call=f"kernel_matrix_test(K, {m}, alpha={alpha!r}, n_permutations={count}, rng={'rng' if seed is None else seed})",
+        call=_call(m, {"alpha": alpha, "n_permutations": count, **plan.design.call}, seed),
     )
+
+
+def _call(m: int, options: dict[str, Any], seed: int | None) -> str:
+    given = "".join(f"{name}={value!r}, " for name, value in options.items())
+    return f"kernel_matrix_test(K, {m}, {given}rng={'rng' if seed is None else seed})"
+
+
+def _design(asked: DesignOptions, m: int, n: int) -> Design | None:
+    """Return the design that was asked for; rows that it would leave out have to be left out of the matrix."""
+    if not asked.given:
+        return None
+    if asked.columns or asked.blocks == AUTO:
+        raise InputError("A kernel matrix has no columns: pass an array for each sample, and blocks as a number of rows.")
+    aside = [asked.set_aside(read_table(np.zeros(rows), name), name).aside for name, rows in (("x", m), ("y", n))]
+    design, rows, notes = make_design(all_codes(*aside), (m, n), asked.blocks, asked.described)
+    if len(rows) < m + n:
+        raise InputError(f"Every stratum of a kernel matrix must have rows of both samples ({notes[0]}); take those rows out.")
+    return design
+
+
+def _designed(matrix: Array, design: Design, options: RunOptions, rng: np.random.Generator) -> Ranking:
+    bins = unit_bins(design)
+    assert bins.contrast is not None
+    require_relabelings(bins.contrast, design, options.alpha)
+    labels = relabelings(bins, options.n_permutations, rng, options.memory_limit)
+    return rank_units(matrix[np.ix_(bins.order, bins.order)], bins, labels)
 
 
 def _check_matrix(K: Any) -> Array:

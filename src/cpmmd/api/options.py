@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from cpmmd import registry
 from cpmmd.core import validation
+from cpmmd.data.design_options import DesignOptions
 from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.procedures.base import Procedure, RunOptions
 
@@ -23,6 +25,10 @@ class TestOptions:
     memory_limit: int | str | None = None
     scale: str | None = None
     missing: str = "error"
+    groups: Any = None
+    strata: Any = None
+    pairs: Any = None
+    blocks: int | str | None = None
 
     def plan(self) -> TestPlan:
         """Return the procedure and what it is run with, all of it checked."""
@@ -34,7 +40,8 @@ class TestOptions:
         count = procedure.default_permutations if self.n_permutations is None else self.n_permutations
         limit = DEFAULT_LIMIT if self.memory_limit is None else validation.byte_count("memory_limit", self.memory_limit)
         options = RunOptions(alpha, validation.permutation_count(count, alpha), name, summary, limit)
-        return TestPlan(procedure, options, validation.missing(self.missing), validation.jobs(self.n_jobs))
+        design = DesignOptions(self.groups, self.strata, self.pairs, self.blocks)
+        return TestPlan(procedure, options, validation.missing(self.missing), validation.jobs(self.n_jobs), design)
 
 
 @dataclass(frozen=True)
@@ -47,3 +54,4 @@ class TestPlan:
     options: RunOptions
     missing: str
     n_jobs: int | None
+    design: DesignOptions

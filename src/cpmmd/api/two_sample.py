@@ -44,6 +44,10 @@ def two_sample_test(
     scale: str | None = None,
     missing: str = "error",
     progress: Progress | None = None,
+    groups: Any = None,
+    strata: Any = None,
+    pairs: Any = None,
+    blocks: int | str | None = None,
 ) -> TestResult:
     """Test whether two samples come from the same distribution.
 
@@ -72,6 +76,16 @@ def two_sample_test(
         ``"error"``, ``"drop"`` rows with missing values, or ``"impute"`` medians and mark where.
     progress : callable, optional
         Called as ``progress(stage, done, total)`` by methods that take their time.
+    groups : str or pair of arrays, optional
+        Rows that belong together (a patient's, a machine's): a column of both samples, which is then not compared, or an array
+        for each. Whole groups are relabelled.
+    strata : str or pair of arrays, optional
+        What may differ in its mix without being a difference (site, weekday): labels move only inside a stratum.
+    pairs : str or pair of arrays, optional
+        Which rows of x and y are of one subject (before and after): those change places.
+    blocks : int or "auto", optional
+        Rows in time: so many consecutive ones are relabelled together, which is approximate where dependence fades with time.
+        ``"auto"`` chooses the number from the data.
 
     Returns
     -------
@@ -87,12 +101,19 @@ def two_sample_test(
     >>> result.reject, result.pvalue
     (True, 0.001)
     """
-    plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing).plan()
+    design = (groups, strata, pairs, blocks)
+    plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design).plan()
     seed, generator = resolve_rng(rng)
-    pool = read_pool(x, y, missing=plan.missing)
+    pool = read_pool(x, y, missing=plan.missing, design=plan.design)
     with threads(plan.n_jobs), reporting_to(progress):
         outcome = plan.procedure.run(pool, plan.options, generator)
-    repeat = {"alpha": alpha, "n_permutations": plan.options.n_permutations, "scale": scale, "missing": missing}
+    repeat = {
+        "alpha": alpha,
+        "n_permutations": plan.options.n_permutations,
+        "scale": scale,
+        "missing": missing,
+        **plan.design.call,
+    }
     return TestResult.of(outcome, seed=seed, call=_call(method, seed, repeat))
 
 

@@ -67,6 +67,10 @@ def compare(
     date_format: options.DateFormat = None,
     missing: options.Missing = "error",
     scale: options.Scale = None,
+    group_by: options.GroupBy = None,
+    stratify_by: options.StratifyBy = None,
+    pair_by: options.PairBy = None,
+    blocks: options.Blocks = None,
     format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
     file_limit: options.FileLimit = None,
@@ -84,6 +88,8 @@ def compare(
     cpmmd test people.csv --split-by country --json
     zcat old.csv.gz | cpmmd test - new.csv --missing impute
     cpmmd test data.npz:before data.npz:after --method mmdagg --seed 1
+    cpmmd test before.csv after.csv --pair-by patient
+    cpmmd test old.csv new.csv --group-by machine --stratify-by site
 
     Columns are matched by name; text columns are categories. More than two groups are each compared with the rest, their
     p-values adjusted. Exit code: 0 no difference found, 1 difference found, 2 error.
@@ -92,7 +98,8 @@ def compare(
     from cpmmd.cli.groups import compare_groups
 
     reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
-    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
+    design = (group_by, stratify_by, pair_by, blocks)
+    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit, *design)
     answering = Answering(json, report, explain, force)
     wanted = 2 if split_by is None else 1
     if len(files) != wanted:
@@ -125,6 +132,10 @@ def fit(
     date_format: options.DateFormat = None,
     missing: options.Missing = "error",
     scale: options.Scale = None,
+    group_by: options.GroupBy = None,
+    stratify_by: options.StratifyBy = None,
+    pair_by: options.PairBy = None,
+    blocks: options.Blocks = None,
     format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
     file_limit: options.FileLimit = None,
@@ -139,7 +150,8 @@ def fit(
     """
     from cpmmd.cli.detection import fit
 
-    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
+    design = (group_by, stratify_by, pair_by, blocks)
+    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit, *design)
     fit(
         reference,
         output,
@@ -223,6 +235,10 @@ def power(
     date_format: options.DateFormat = None,
     missing: options.Missing = "error",
     scale: options.Scale = None,
+    group_by: options.GroupBy = None,
+    stratify_by: options.StratifyBy = None,
+    pair_by: options.PairBy = None,
+    blocks: options.Blocks = None,
     format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
     file_limit: options.FileLimit = None,
@@ -241,7 +257,8 @@ def power(
 
     if len(files) != 2:
         raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
-    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
+    design = (group_by, stratify_by, pair_by, blocks)
+    settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit, *design)
     reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
     plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json)
 

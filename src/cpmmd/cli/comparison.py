@@ -56,7 +56,7 @@ def compare_files(files: Sequence[str], reading: Reading, settings: Settings, an
     """Compare two files; whether they differ."""
     answering.check(files)
     with progress("reading"):
-        x, y = reading.read(files)
+        x, y = reading.read(files, keep=settings.aside)
     notes = ["both names are the same file"] if _same_file(files) else []
     return compare(x, y, files, reading, settings, answering, notes=notes)
 

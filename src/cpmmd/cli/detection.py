@@ -29,7 +29,7 @@ def fit(
         raise InputError(f"There is no folder {str(Path(output).parent)!r} for the detector. Make it first.")
     check_target(output, force=force, inputs=[name for name in (file, example) if name is not None])
     with progress("fitting"):
-        samples = reading.read([file] if example is None else [file, example])
+        samples = reading.read([file] if example is None else [file, example], keep=settings.aside)
         detector = DriftDetector(**settings.keywords()).fit(*(sample.data for sample in samples))
         detector.save(output)
     options = {"--output": output, "--example": example, **reading.arguments(), **settings.arguments(detector.seed_)}

@@ -20,7 +20,10 @@ from cpmmd.errors import CpmmdError, PythonWords, Setting
 BROKEN_PIPE = 141  # as the shell says it: 128 + SIGPIPE
 LONGEST = 2000  # characters of a message
 # Parameters of the library that have another name here.
-FLAGS = {"n_permutations": "permutations", "rng": "seed", "n_jobs": "jobs"}
+FLAGS = {
+    **{"n_permutations": "permutations", "rng": "seed", "n_jobs": "jobs"},
+    **{"groups": "group-by", "strata": "stratify-by", "pairs": "pair-by"},
+}
 
 
 def debugging() -> bool:

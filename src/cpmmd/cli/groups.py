@@ -23,7 +23,7 @@ def compare_groups(file: str, column: str, reading: Reading, settings: Settings,
 
     answering.check([file])
     with progress("reading"):
-        (sample,) = reading.read([file], keep=[column])
+        (sample,) = reading.read([file], keep=[column, *settings.aside])
     groups = by_groups(sample, column)
     if len(groups.names) == 2:
         x, y = map(groups.group, groups.names)

@@ -28,6 +28,20 @@ Text = Annotated[
     typer.Option("--text", metavar="A,B,...", help="Take these columns as text, whatever they look like.", show_default=False),
 ]
 DayFirst = Annotated[bool, typer.Option("--dayfirst", help="Read 1/2/2024 as 1 February; without it such dates are refused.")]
+GroupBy = Annotated[
+    str | None,
+    typer.Option("--group-by", metavar="COLUMN", help="Rows of one value belong together (patient, machine): not compared."),
+]
+StratifyBy = Annotated[
+    str | None,
+    typer.Option("--stratify-by", metavar="COLUMN", help="Its mix may differ (site, weekday): compare inside its values only."),
+]
+PairBy = Annotated[
+    str | None, typer.Option("--pair-by", metavar="COLUMN", help="Rows of one value are one subject, before and after.")
+]
+Blocks = Annotated[
+    str | None, typer.Option("--blocks", metavar="K|auto", help="Rows in time: keep so many consecutive ones together.")
+]
 DateFormat = Annotated[
     str | None,
     typer.Option(

@@ -35,7 +35,9 @@ def plan(
     collect_garbage_from_now_on()
     _check_plot(plot)
     with progress("reading"):
-        x, y = reading.read(files)
+        x, y = reading.read(files, keep=settings.aside)
+    if sizes is None and (settings.aside or settings.blocks):
+        raise InputError("It must be said how many groups, pairs or blocks of each sample to look at. Use --sizes 10,20,40, say.")
     wanted = _sizes(sizes, min(x.rows, y.rows))
     with progress("testing draws") as line, calling_samples(x=x.label, y=y.label):
         table = power_from_pilot(
@@ -68,7 +70,7 @@ def _say(table: Any, again: str, plot: str | None) -> None:
         )
         for row in table.rows
     ]
-    say_table(("rows of each", "power", "90% interval", "observed"), rows, right=(0, 1, 2))
+    say_table((f"{table.unit} of each", "power", "90% interval", "observed"), rows, right=(0, 1, 2))
     say()
     say("Draws are without replacement; the power and its interval come from the law fitted to all of them.")
     say_end(again, "Plot", plot)

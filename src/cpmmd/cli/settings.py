@@ -85,6 +85,15 @@ class Settings:
     missing: str = "error"
     scale: str | None = None
     memory_limit: str | None = None
+    group_by: str | None = None
+    stratify_by: str | None = None
+    pair_by: str | None = None
+    blocks: str | None = None
+
+    @property
+    def aside(self) -> tuple[str, ...]:
+        """Columns that say which rows belong together."""
+        return tuple(filter(None, (self.group_by, self.stratify_by, self.pair_by)))
 
     def test(self, x: Any, y: Any, progress: Any = None) -> Any:
         """Return the result of comparing two file samples."""
@@ -105,6 +114,10 @@ class Settings:
             "memory_limit": self.memory_limit,
             "scale": self.scale,
             "missing": self.missing,
+            "groups": self.group_by,
+            "strata": self.stratify_by,
+            "pairs": self.pair_by,
+            "blocks": int(self.blocks) if self.blocks is not None and self.blocks.isdecimal() else self.blocks,
         }
 
     def arguments(self, seed: int | None) -> dict[str, Any]:
@@ -116,6 +129,10 @@ class Settings:
             "--missing": None if self.missing == "error" else self.missing,
             "--scale": self.scale,
             "--memory-limit": self.memory_limit,
+            "--group-by": self.group_by,
+            "--stratify-by": self.stratify_by,
+            "--pair-by": self.pair_by,
+            "--blocks": self.blocks,
             "--seed": seed,
         }
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Rows
+from cpmmd.data.dependence import block_length
+from cpmmd.data.design_options import AUTO, DesignOptions, all_codes
+from cpmmd.data.design_rules import make_design
+from cpmmd.data.designs import Design
 from cpmmd.data.gaps import check_present, drop_missing, find_gaps
 from cpmmd.data.matching import match_columns
-from cpmmd.data.numbers import Numbers, Stacked
+from cpmmd.data.notices import notices
+from cpmmd.data.numbers import Chosen, Numbers, Stacked
 from cpmmd.data.table import Objects, Table, read_table
 from cpmmd.errors import InputError
 
@@ -23,7 +28,7 @@ class Pool:
 
     ``kinds`` names the integer and boolean columns; ``kept`` are the rows' numbers in their own sample as it came, None when
     no row was left out. ``open_ended`` says that other rows will be encoded later: categories then keep a level for what they
-    may bring.
+    may bring. ``design`` says which relabelings are allowed; None allows all.
     """
 
     numbers: Numbers
@@ -37,6 +42,7 @@ class Pool:
     kinds: Mapping[str, str] = field(default_factory=dict)
     kept: Rows | None = None
     open_ended: bool = False
+    design: Design | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -44,12 +50,39 @@ class Pool:
         return (*self.number_names, *self.categories)
 
 
-def read_pool(x: Any, y: Any, *, missing: str = "error") -> Pool:
-    """Read both samples, match their columns, and deal with missing values."""
+def read_pool(x: Any, y: Any, *, missing: str = "error", design: DesignOptions | None = None) -> Pool:
+    """Read both samples, match their columns, deal with missing values, and make the design."""
     validation.missing(missing)
-    a, b = read_table(x, "x"), read_table(y, "y")
+    asked = DesignOptions() if design is None else design
+    a, b = asked.set_aside(read_table(x, "x"), "x"), asked.set_aside(read_table(y, "y"), "y")
     (a, b), notes = check_tables({"x": a, "y": match_columns(a, b)}, missing=missing)
-    return pool_tables(a, b, notes)
+    pool = lay_out(pool_tables(a, b, notes), a, b, asked)
+    return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
+
+
+def lay_out(pool: Pool, a: Table, b: Table, asked: DesignOptions) -> Pool:
+    """Return the pool of two tables with the design that was asked for; rows of strata without a partner are left out."""
+    if not asked.given:
+        return pool
+    block_rows = block_length(pool) if asked.blocks == AUTO else asked.blocks
+    design, rows, notes = make_design(all_codes(a.aside, b.aside), (pool.m, pool.n), block_rows, asked.described)
+    if len(rows) < pool.m + pool.n:
+        pool = take_rows(pool, rows)
+    return replace(pool, design=design, notes=(*pool.notes, *notes))
+
+
+def take_rows(pool: Pool, rows: Rows) -> Pool:
+    """Return some rows of a pool, ascending."""
+    m = int(np.count_nonzero(rows < pool.m))
+    kept = np.concatenate([np.arange(pool.m), np.arange(pool.n)]) if pool.kept is None else pool.kept
+    return replace(
+        pool,
+        numbers=Chosen(pool.numbers, rows=rows),
+        categories={column: values[rows] for column, values in pool.categories.items()},
+        m=m,
+        n=len(rows) - m,
+        kept=kept[rows],
+    )
 
 
 def check_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Table], tuple[str, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core.arrays import Rows
+from cpmmd.data.designs import Design
 from cpmmd.data.pool import Pool
 from cpmmd.data.shared_rows import shared_records
 from cpmmd.errors import InputError, Setting
@@ -23,7 +24,12 @@ class Split:
 
 
 def split_pool(pool: Pool, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> tuple[Split, str]:
-    """Split a pool into halves, records that stand in both samples whole; and say how many those are, if any."""
+    """Split a pool into halves, records that stand in both samples whole; and say how many those are, if any.
+
+    With a design its units are split, stratum by stratum, and pairs stay whole.
+    """
+    if pool.design is not None:
+        return split_design(pool.design, train_fraction, rng, at_most=at_most), ""
     split, records = stratified_split(pool.m, pool.n, train_fraction, rng, at_most=at_most), shared_records(pool)
     count = len(np.unique(records[records >= 0]))
     if not count:
@@ -68,6 +74,35 @@ def stratified_split(m: int, n: int, train_fraction: float, rng: np.random.Gener
         test=np.concatenate([x[m_train:], y[n_train:]]),
         m_test=m - m_train,
     )
+
+
+def split_design(design: Design, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> Split:
+    """Split the units of a design: each stratum as the fraction has it, those that cannot be split as a whole on either side."""
+    share = train_fraction if at_most is None else min(train_fraction, at_most / len(design.unit))
+    side = np.arange(design.size) >= design.first
+    training, whole = np.zeros(design.size, dtype=bool), []
+    for stratum in range(int(design.strata.max()) + 1):
+        halves = [np.flatnonzero((design.strata == stratum) & (side == s)) for s in (False, True)]
+        if min(map(len, halves)) < 2:
+            whole.append(stratum)
+            continue
+        for units in halves:
+            count = min(max(1, round(share * len(units))), len(units) - 1)
+            training[rng.permutation(units)[:count]] = True
+    chosen = rng.permutation(whole)[: round(share * len(whole))].astype(np.intp)
+    training |= np.isin(design.strata, chosen)
+    for of_training in (True, False):
+        if {False, True} != set(side[training == of_training].tolist()):
+            raise InputError(
+                "A split test needs units of each sample on either side of the split, and {design} have too few. Use a method "
+                "that does not split, such as {other}.",
+                design=str(design),
+                other=Setting("method", "median"),
+            )
+    rows = np.arange(len(design.unit))
+    mask = training[design.unit]
+    m_train = int(np.count_nonzero(mask[: design.rows[0]]))
+    return Split(rows[mask], m_train, rows[~mask], design.rows[0] - m_train)
 
 
 def _train_size(name: str, rows: int, train_fraction: float) -> int:

@@ -43,6 +43,8 @@ class Table:
         Row numbers in the data as it came, when some rows were left out; None for all.
     columns
         All names in the order of the data.
+    aside
+        Values that are not compared but say which rows belong together, by the argument that named them.
     """
 
     numbers: Numbers
@@ -54,6 +56,7 @@ class Table:
     kinds: Mapping[str, str] = field(default_factory=dict)
     kept: Rows | None = None
     columns: tuple[str, ...] = ()
+    aside: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -73,6 +76,7 @@ class Table:
             numbers=Chosen(self.numbers, rows=chosen),
             categories={c: v[chosen] for c, v in self.categories.items()},
             kept=chosen if self.kept is None else self.kept[chosen],
+            aside={name: values[chosen] for name, values in self.aside.items()},
         )
 
 

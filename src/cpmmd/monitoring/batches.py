@@ -10,6 +10,7 @@ from datetime import datetime
 import numpy as np
 
 from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.data.scalars import category_text
 from cpmmd.data.table import Table
 from cpmmd.results import TestResult
 
@@ -113,4 +114,6 @@ def content_digest(table: Table) -> str:
     digest.update(np.ascontiguousarray(canonical, dtype="<f8").tobytes())
     for values in table.categories.values():
         digest.update(json.dumps(values.tolist()).encode())
+    for name, values in table.aside.items():
+        digest.update(json.dumps([name, [category_text(v) for v in values.tolist()]]).encode())
     return digest.hexdigest()

@@ -21,9 +21,9 @@ from cpmmd.core.seeds import RNG, resolve_seed, short_seed
 from cpmmd.data.conform import conform
 from cpmmd.data.gaps import find_gaps
 from cpmmd.data.numbers import Matrix
-from cpmmd.data.pool import check_tables, pool_tables
+from cpmmd.data.pool import check_tables, lay_out, pool_tables
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, Setting
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.batches import BatchResult, content_digest
 from cpmmd.monitoring.detector_state import State, pack, unpack
@@ -52,6 +52,11 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     train_fraction : float
         Share of the reference that trains the kernel when there is an example, up to 2000 rows; batches are tested against the
         other rows.
+    groups, strata, pairs : str, optional
+        A column of reference and batches, as for :func:`two_sample_test`; not with an example or a kernel, whose tests relabel
+        rows.
+    blocks : int or "auto", optional
+        As for :func:`two_sample_test`.
 
     Attributes
     ----------
@@ -109,6 +114,10 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         missing: str = "error",
         progress: Progress | None = None,
         train_fraction: float = 0.5,
+        groups: str | None = None,
+        strata: str | None = None,
+        pairs: str | None = None,
+        blocks: int | str | None = None,
     ) -> None:
         self.method = method
         self.alpha = alpha
@@ -120,6 +129,10 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         self.missing = missing
         self.progress = progress
         self.train_fraction = train_fraction
+        self.groups = groups
+        self.strata = strata
+        self.pairs = pairs
+        self.blocks = blocks
 
     def fit(self, reference: Any, example: Any = None, *, kernel: Any = None) -> Self:
         """Keep the reference, and choose the kernel where there is an example.
@@ -143,7 +156,13 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         if kernel is not None and not (example is None and self.scale is None):
             raise InputError("A given kernel is neither trained nor rescaled. Leave out kernel=, or example= and scale=.")
         plan, seed = self._plan(), resolve_seed(self.rng)
-        (table,), notes = check_tables({"reference": read_table(reference, "reference")}, missing=self.missing)
+        if plan.design.given and not (example is None and kernel is None):
+            raise InputError(
+                "A kernel that is chosen once is tested row by row. Leave out example= and kernel=, or {design}.",
+                design=Setting(next(iter(plan.design.given))),
+            )
+        read = plan.design.set_aside(read_table(reference, "reference"), "reference")
+        (table,), notes = check_tables({"reference": read}, missing=self.missing)
         table = replace(table, numbers=Matrix(np.asarray(table.numbers)))  # a copy: the caller's array may change
         rng, frozen = np.random.default_rng(seed), None
         with threads(plan.n_jobs), reporting_to(self.progress):
@@ -176,12 +195,12 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             With ``pvalue``, ``reject``, ``result``, ...; print it for a line.
         """
         self._check_fitted()
-        table, notes = conform(batch, self.reference_, "batch")
+        table, notes = self._conform(batch)
         digest, key = content_digest(table), self._key(table, missing)
         (table,), dropped = check_tables({"batch": table}, missing=self._missing(missing))
         if self._state.frozen is not None and self._state.frozen.example == digest:
             notes += ("this batch is the example that trained the kernel: its p-value is too small",)
-        pool = pool_tables(self.reference_, table, (*notes, *dropped))
+        pool = lay_out(pool_tables(self.reference_, table, (*notes, *dropped)), self.reference_, table, self._design)
         seed, options = short_seed(self.seed_, digest), self._options
         if n_permutations is not None:
             options = replace(options, n_permutations=validation.permutation_count(n_permutations, options.alpha))
@@ -206,7 +225,15 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             A digest in hexadecimal digits.
         """
         self._check_fitted()
-        return self._key(conform(batch, self.reference_, "batch")[0], missing)
+        return self._key(self._conform(batch)[0], missing)
+
+    def _conform(self, batch: Any) -> tuple[Table, tuple[str, ...]]:
+        """Return a batch in the form of the reference, with its own values of the columns that are not compared."""
+        if not self._design.columns:
+            return conform(batch, self.reference_, "batch")
+        read = self._design.set_aside(read_table(batch, "batch"), "batch")
+        table, notes = conform(read, self.reference_, "batch")
+        return replace(table, aside=read.aside), notes
 
     def _key(self, table: Table, missing: str | None) -> str:
         known, way = f"{self._identity} {content_digest(table)}", self._missing(missing)
@@ -279,8 +306,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         if frozen is not None:
             label = "given kernel" if frozen.example is None else f"{options.method}, frozen kernel"
             procedure, options = FrozenTest.of(frozen, table), replace(options, method=label, summary="")
-        self._state, self._test, self._options = state, procedure, options
-        self._identity = f"{content_digest(table)} {state.seed} {options}"
+        self._state, self._test, self._options, self._design = state, procedure, options, plan.design
+        self._identity = f"{content_digest(table)} {state.seed} {options}{plan.design.described or ''}"
         self.reference_, self.seed_, self.n_permutations_ = table, state.seed, options.n_permutations
         self.notes_ = (*state.notes, *(() if frozen is None else frozen.choice.notes))
         self.n_features_in_ = len(table.columns)

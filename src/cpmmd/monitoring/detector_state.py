@@ -11,6 +11,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Rows
 from cpmmd.core.plain import PlainDict
+from cpmmd.data.design_options import as_texts
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables
 from cpmmd.data.preparation import Preparation
@@ -81,7 +82,8 @@ def _pack_table(table: Table) -> tuple[Tensors, PlainDict]:
     tensors: Tensors = {"numbers": np.asarray(table.numbers)}
     if table.kept is not None:
         tensors["kept"] = table.kept.astype(np.int64)
-    for i, values in enumerate(table.categories.values()):
+    aside = {name: as_texts(values) for name, values in table.aside.items()}
+    for i, values in enumerate((*table.categories.values(), *aside.values())):
         levels = sorted({v for v in values if v is not None})
         position: dict[Any, int] = {None: -1, **{level: j for j, level in enumerate(levels)}}
         tensors[f"codes.{i}"] = np.array([position[v] for v in values], dtype=np.int64)
@@ -94,6 +96,7 @@ def _pack_table(table: Table) -> tuple[Tensors, PlainDict]:
         "named": table.named,
         "row_shape": list(table.row_shape),
         "kinds": dict(table.kinds),
+        **({"aside": list(aside)} if aside else {}),
     }
 
 
@@ -109,12 +112,14 @@ def _unpack_table(described: PlainDict, tensors: Tensors) -> Table:
     dates = frozenset(_texts(described["dates"]))
     _require(dates <= set(number_names) and type(described["named"]) is bool, "its dates are no columns")
     texts = {c: _unpack_category(tensors, i, len(numbers)) for i, c in enumerate(categories)}
+    aside = _texts(described.get("aside", []))
+    apart = {c: _unpack_category(tensors, i, len(numbers)) for i, c in enumerate(aside, len(categories))}
     kinds, kept = described["kinds"], tensors.get("kept")
     _require(kinds.keys() <= set(number_names) and set(kinds.values()) <= {"integer", "boolean"}, "it has kinds of no column")
     if kept is not None:
         kept = _whole_numbers(kept, 0, 2**62)
         _require(len(kept) == len(numbers), "its rows are not numbered")
-    return Table(Matrix(numbers), number_names, dates, texts, described["named"], shape, kinds, kept, columns)
+    return Table(Matrix(numbers), number_names, dates, texts, described["named"], shape, kinds, kept, columns, apart)
 
 
 def _unpack_category(tensors: Tensors, i: int, rows: int) -> Objects:

@@ -2,13 +2,14 @@
 
 Rows are shuffled inside their sample and cut into bins of one common size r. Permuting bins is a subgroup of all permutations, so
 the level stays exact (Domingo-Enrich, Dwivedi, Mackey 2025), a kernel matrix is streamed tile by tile into (N/r)^2 sums, and
-the relabelings themselves cost next to nothing. r = 1 is the full permutation test.
+the relabelings themselves cost next to nothing. r = 1 is the full permutation test. Where a design says which rows belong
+together, bins are made of its units (:mod:`cpmmd.permutation.unit_bins`) and may differ in size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +20,7 @@ from cpmmd.core.parallel import elsewhere, spread
 from cpmmd.core.progress import report
 from cpmmd.kernels.tilers import Scratch, Tiler
 from cpmmd.permutation import mmd
+from cpmmd.permutation.contrasts import Contrast
 from cpmmd.permutation.dense import quadratic_forms
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import TilePlan
@@ -31,18 +33,20 @@ FEW_COLUMNS = 16  # of a bin: summing so few along a row costs numpy several tim
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins of equal size over the pool.
+    """Bins over the pool: of equal size, or as a design has them.
 
     Attributes
     ----------
     order
         Row numbers of the pool, bin after bin, those of X first.
     size
-        Rows of a bin.
+        Rows of a bin; 0 where bins differ.
     first, count
         Number of bins of X, and of all.
     dropped
         Rows of X and of Y left over: at most ``size`` - 1 of each, but more of a sample hundreds of times larger than the other.
+    contrast
+        How a design weighs bins; None where all rows are alike.
     """
 
     order: Rows
@@ -50,16 +54,24 @@ class Bins:
     first: int
     count: int
     dropped: tuple[int, int]
+    contrast: Contrast | None = None
 
     @property
     def m(self) -> int:
         """Rows of X in bins."""
-        return self.first * self.size
+        return self.first * self.size if self.contrast is None else int(self.contrast.counts[: self.first].sum())
 
     @property
     def n(self) -> int:
         """Rows of Y in bins."""
-        return (self.count - self.first) * self.size
+        return len(self.order) - self.m
+
+    @property
+    def starts(self) -> Rows:
+        """Where each bin begins in ``order``, and where the last one ends."""
+        if self.contrast is None:
+            return np.arange(0, len(self.order) + 1, self.size)
+        return np.concatenate([[0], np.cumsum(self.contrast.counts)])
 
 
 def cut_bins(m: int, n: int, rng: np.random.Generator, *, target: int = TARGET_BINS) -> Bins:
@@ -86,11 +98,12 @@ def take_bins(x: Rows, y: Rows, size: int, first: int, second: int) -> Bins:
 
 def relabelings(bins: Bins, count: int, rng: np.random.Generator, limit: int | None = None) -> Relabelings:
     """Return labelings of the bins, the observed one first."""
-    return Relabelings.draw(bins.count, bins.first, count, rng, limit)
+    strata = None if bins.contrast is None else bins.contrast.strata
+    return Relabelings.draw(bins.count, bins.first, count, rng, limit, strata=strata)
 
 
 def bin_sums(load: Callable[[slice], Array], tiler: Tiler, bins: Bins, plan: TilePlan) -> Array:
-    """Return the (kernels, bins, bins) sums of a tiler's kernels over pairs of different rows.
+    """Return the (kernels, bins, bins) sums of a tiler's kernels over pairs of different rows; with a design, over all pairs.
 
     Parameters
     ----------
@@ -114,7 +127,8 @@ def bin_sums(load: Callable[[slice], Array], tiler: Tiler, bins: Bins, plan: Til
         for second in panels[position:]:
             b = a if second is first else _operand(load, tiler, second, remote)
             work = [(i, [j for j in second if j.rows.start >= i.rows.start]) for i in first]
-            for (i, js), row in zip(work, spread(_row_of_tiles, work, a, b, tiler, remote), strict=True):
+            hollow = bins.contrast is None
+            for (i, js), row in zip(work, spread(_row_of_tiles, work, a, b, tiler, remote, hollow), strict=True):
                 upper[:, i.bins, js[0].bins.start : js[-1].bins.stop] += row
                 done += len(js)
                 report("tiles", done, total)
@@ -125,15 +139,21 @@ def bin_sums(load: Callable[[slice], Array], tiler: Tiler, bins: Bins, plan: Til
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of one tile: whole bins, or a part of one bin. ``local`` is where they are in their panel."""
+    """Rows of one tile: whole bins, or a part of one bin.
+
+    ``local`` is where they are in their panel, ``starts`` where its bins begin in it; None where they are of one size.
+    """
 
     rows: slice
     bins: slice
     local: slice
+    starts: Rows | None = field(default=None, compare=False)
 
 
 def cut_pieces(bins: Bins, tile_rows: int) -> list[Piece]:
     """Cut the ordered rows into pieces of about ``tile_rows``, none of which has parts of two bins."""
+    if not bins.size:
+        return _cut_unequal(bins.starts, tile_rows)
     pieces = []
     together = max(1, tile_rows // bins.size)
     for first in range(0, bins.count, together):
@@ -142,6 +162,19 @@ def cut_pieces(bins: Bins, tile_rows: int) -> list[Piece]:
         parts = -(-(stop - start) // tile_rows) if bins.size > tile_rows else 1
         edges = np.linspace(start, stop, parts + 1).astype(int).tolist()
         pieces += [Piece(slice(lo, hi), slice(first, last), slice(lo, hi)) for lo, hi in pairwise(edges)]
+    return pieces
+
+
+def _cut_unequal(edges: Rows, tile_rows: int) -> list[Piece]:
+    """Cut bins of different sizes: as many as fit, or a part of one that does not."""
+    pieces, first = [], 0
+    while first < len(edges) - 1:
+        last = max(first + 1, int(np.searchsorted(edges, edges[first] + tile_rows, side="right")) - 1)
+        lo, hi = int(edges[first]), int(edges[last])
+        inside = np.linspace(lo, hi, -(-(hi - lo) // tile_rows) + 1).astype(int).tolist() if last == first + 1 else [lo, hi]
+        starts = edges[first:last] - lo if len(inside) == 2 else np.zeros(1, dtype=np.intp)
+        pieces += [Piece(slice(a, b), slice(first, last), slice(a, b), starts) for a, b in pairwise(inside)]
+        first = last
     return pieces
 
 
@@ -163,8 +196,11 @@ def _operand(load: Callable[[slice], Array], tiler: Tiler, panel: list[Piece], r
     return rows if remote else tiler.operand(rows)
 
 
-def _row_of_tiles(item: tuple[Piece, list[Piece]], a: Any, b: Any, tiler: Tiler, remote: bool) -> Array:
-    """Return the bin sums of one piece with every later one; a tile with itself counts half, for it is added twice."""
+def _row_of_tiles(item: tuple[Piece, list[Piece]], a: Any, b: Any, tiler: Tiler, remote: bool, hollow: bool) -> Array:
+    """Return the bin sums of one piece with every later one; a tile with itself counts half, for it is added twice.
+
+    ``hollow`` leaves out pairs of a row with itself.
+    """
     i, others = item
     if remote:
         a, b = tiler.operand(a), tiler.operand(b)
@@ -174,11 +210,19 @@ def _row_of_tiles(item: tuple[Piece, list[Piece]], a: Any, b: Any, tiler: Tiler,
     for j in others:
         columns = slice(j.bins.start - first, j.bins.stop - first)
         for total, tile in zip(sums, tiler.tiles(a, i.local, b, j.local, scratch), strict=True):
-            if i.rows == j.rows:
+            if hollow and i.rows == j.rows:
                 np.fill_diagonal(tile, 0.0)
-            block = sum_over_bins(tile, shape[0], columns.stop - columns.start)
+            block = sum_over_pieces(tile, i, j)
             total[:, columns] += 0.5 * block if i.rows == j.rows else block
     return sums
+
+
+def sum_over_pieces(tile: Floating, i: Piece, j: Piece) -> Array:
+    """Return the sums of a tile over the bins of its rows and of its columns."""
+    if i.starts is None or j.starts is None:
+        return sum_over_bins(tile, i.bins.stop - i.bins.start, j.bins.stop - j.bins.start)
+    down = np.add.reduceat(tile, i.starts, axis=0, dtype=np.float64) if len(i.starts) < len(tile) else tile
+    return np.asarray(np.add.reduceat(down, j.starts, axis=1, dtype=np.float64))
 
 
 def sum_over_bins(tile: Floating, above: int, across: int) -> Array:
@@ -211,6 +255,9 @@ def centre_sums(sums: Array, size: int) -> Array:
 
 def binned_statistics(sums: Array, bins: Bins, labels: Relabelings) -> Array:
     """Return the squared MMD of every labeling from one kernel's bin sums, which are overwritten."""
+    if bins.contrast is not None:
+        sums[:] = bins.contrast.centre(sums)
+        return bins.contrast.statistics(sums, labels)
     centred = centre_sums(sums, bins.size)
     forms = np.concatenate([quadratic_forms(centred, block) for block in labels.blocks()])
     return np.asarray(mmd.quadratic_constant(bins.m, bins.n) * forms)

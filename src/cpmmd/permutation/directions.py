@@ -23,6 +23,7 @@ from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.regularised import RegularisedKernel
 from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import Bins
+from cpmmd.permutation.contrasts import Contrast
 from cpmmd.permutation.labels import Relabelings
 
 # Added to the diagonal of the landmarks' kernel matrix, in units of its mean: what rounding leaves of the smallest eigenvalues.
@@ -75,6 +76,8 @@ class Directions:
         Pairs of rows in one bin never change sides and are left out; where bins are rows this is the unbiased squared MMD of the
         weighted directions.
         """
+        if bins.contrast is not None:
+            return self._contrasted(bins.contrast, labels, gammas)
         first, second = bins.first, bins.count - bins.first
         within = 1 / (first * (first - 1)), 1 / (second * (second - 1))
         weights = np.array([self.weights(gamma) for gamma in gammas]).T / bins.size**2
@@ -87,6 +90,17 @@ class Directions:
             if first != second:
                 terms -= (within[0] - within[1]) * (block @ squares)
             columns.append((terms @ weights - constant).T)
+        return np.concatenate(columns, axis=1)
+
+    def _contrasted(self, contrast: Contrast, labels: Relabelings, gammas: Sequence[float]) -> Array:
+        """Return the same for the units of a design."""
+        weights = np.array([self.weights(gamma) for gamma in gammas]).T
+        within = np.square(self.sums) @ weights
+        columns = []
+        for block in labels.blocks():
+            signed = contrast.weights(block)
+            terms = np.square(signed @ self.sums) @ weights
+            columns.append((terms - np.square(signed, out=signed) @ within).T)
         return np.concatenate(columns, axis=1)
 
     def weights(self, gamma: float) -> Array:
@@ -102,24 +116,33 @@ class Directions:
         return RegularisedKernel(inner, gamma, landmarks, self.offset, projection)
 
 
-def whole_pool_directions(K: Array) -> Directions:
-    """Return the directions of a pool whose rows are all landmarks and are relabelled one by one."""
+def whole_pool_directions(K: Array, bins: Bins) -> Directions:
+    """Return the directions of a pool whose rows are all landmarks, in the order of the bins.
+
+    With a design rows are centred in their strata: what those differ in is not what a relabeling can move.
+    """
     offset = K.mean(axis=0)
-    centred = K - offset - (offset[:, None] - offset.mean())
+    if bins.contrast is None:
+        centred = K - offset - (offset[:, None] - offset.mean())
+    else:
+        centred = bins.contrast.centre_rows(bins.contrast.centre_rows(K).T)
     variances, vectors = linalg.eigh(centred, driver="evd", check_finite=False, overwrite_a=True)
     kept = variances > LEAST * max(float(variances[-1]), 0.0)
     if not kept.any():
-        return _no_directions(K, offset)
+        return _no_directions(np.empty((bins.count, 1)), offset)
     variances, vectors = variances[kept], vectors[:, kept]
     vectors = vectors - vectors.mean(axis=0)  # zero but for rounding, which the projection would divide by a small root
     roots = np.sqrt(variances)
-    return Directions(vectors * roots, variances, offset, vectors / roots)
+    sums = vectors * roots
+    if bins.contrast is not None:
+        sums = bins.contrast.centre_features(np.add.reduceat(sums, bins.starts[:-1], axis=0))
+    return Directions(sums, variances, offset, vectors / roots)
 
 
 def landmark_directions(sketch: Sketch, bins: Bins, *, principal: bool = True) -> Directions:
     """Return the directions that landmarks show; not ``principal`` where the squared MMD alone is asked for."""
     size = len(sketch.among)
-    offset = sketch.sums.sum(axis=0) / (bins.count * bins.size)
+    offset = sketch.sums.sum(axis=0) / len(bins.order)
     unit = float(np.trace(sketch.among)) / size
     root = linalg.cholesky(
         sketch.among + RIDGE[sketch.some.dtype] * unit * np.eye(size), lower=True, check_finite=False, overwrite_a=True
@@ -132,7 +155,8 @@ def landmark_directions(sketch: Sketch, bins: Bins, *, principal: bool = True) -
         if not kept.any():
             return _no_directions(sketch.sums, offset)
         variances, projection = variances[kept], projection @ vectors[:, kept]
-    sums = (sketch.sums - bins.size * offset) @ projection
+    contrast = bins.contrast
+    sums = (sketch.sums - bins.size * offset if contrast is None else contrast.centre_features(sketch.sums)) @ projection
     return Directions(sums, variances, offset, projection)
 
 

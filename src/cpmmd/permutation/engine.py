@@ -8,14 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.designs import Design
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.tilers import tiler_for
 from cpmmd.permutation import mmd
-from cpmmd.permutation.binned import Bins, bin_sums, binned_statistics, cut_bins, relabelings
-from cpmmd.permutation.dense import permutation_test
+from cpmmd.permutation.binned import TARGET_BINS, Bins, bin_sums, binned_statistics, cut_bins, relabelings
+from cpmmd.permutation.contrasts import sums_over_units
+from cpmmd.permutation.dense import permutation_test, tie_tolerance
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import DEFAULT_LIMIT, plan_tiles
 from cpmmd.permutation.ranking import Ranking
+from cpmmd.permutation.unit_bins import unit_bins
 from cpmmd.permutation.units import Units
 
 DENSE_ROWS = 4096  # up to here all rows are permuted, in a matrix of 128 MB
@@ -35,7 +38,7 @@ class Engine:
     bins : int or None
         Number of bins; None where rows are relabelled.
     bin_rows : int
-        Rows of a bin.
+        Rows of a bin; the mean of them where bins are groups of different sizes.
     landmarks : int or None
         Rows of the pool that kernels were computed through; None where only pairs of rows were used.
 
@@ -69,8 +72,8 @@ class Engine:
         Engine
             ``"rows"`` where each bin is one row.
         """
-        if bins.size > 1:
-            return cls("binned", bins.count, bins.size, landmarks)
+        if bins.size != 1:
+            return cls("binned", bins.count, max(1, round(len(bins.order) / bins.count)), landmarks)
         return cls("rows", landmarks=landmarks)
 
 
@@ -94,6 +97,7 @@ def kernel_test(
     n_permutations: int,
     rng: np.random.Generator,
     memory_limit: int = DEFAULT_LIMIT,
+    design: Design | None = None,
 ) -> KernelTest:
     """Test one fixed kernel.
 
@@ -103,16 +107,44 @@ def kernel_test(
         Gives the prepared matrix of some rows of the pool.
     rows, m
         The rows to test, those of X first, and how many those are.
+    design
+        Of these rows: which of their relabelings are allowed; None allows all.
 
     Notes
     -----
     The number of rows decides the engine, unless the memory cannot hold even a small matrix; the result says which it was.
     """
     if len(rows) > DENSE_ROWS or 8 * len(rows) ** 2 > memory_limit:
-        return _binned_test(kernel, load, rows, m, n_permutations, rng, memory_limit)
+        return _binned_test(kernel, load, rows, m, n_permutations, rng, memory_limit, design)
+    if design is not None:
+        return _designed_test(kernel, load, rows, design, n_permutations, rng, memory_limit)
     labels = Relabelings.draw(len(rows), m, n_permutations, rng, memory_limit)
     ranking = permutation_test(kernel.gram(load(rows)), m, labels, overwrite=True)
     return KernelTest(ranking, (m, len(rows) - m), Engine("dense"), Units.of_size(rows, 1, labels))
+
+
+def _designed_test(
+    kernel: Kernel,
+    load: Callable[[Rows], Array],
+    rows: Rows,
+    design: Design,
+    n_permutations: int,
+    rng: np.random.Generator,
+    memory_limit: int,
+) -> KernelTest:
+    bins = unit_bins(design)
+    labels = relabelings(bins, n_permutations, rng, memory_limit)
+    ranking = rank_units(kernel.gram(load(rows[bins.order])), bins, labels)
+    return KernelTest(ranking, (bins.m, bins.n), Engine("dense"), Units.of(bins, labels, rows[bins.order]))
+
+
+def rank_units(K: Array, bins: Bins, labels: Relabelings) -> Ranking:
+    """Rank the observed statistic among the relabelings of units, whose rows the kernel matrix has in their order."""
+    contrast = bins.contrast
+    assert contrast is not None
+    centred = contrast.centre(sums_over_units(K, bins.starts[:-1]))
+    tolerance = contrast.scale(labels) * tie_tolerance(centred, float(K.mean()))
+    return Ranking.of(contrast.statistics(centred, labels), tolerance=tolerance, exhaustive=labels.exhaustive)
 
 
 def _binned_test(
@@ -123,22 +155,28 @@ def _binned_test(
     n_permutations: int,
     rng: np.random.Generator,
     memory_limit: int,
+    design: Design | None,
 ) -> KernelTest:
     bin_stream, label_stream, sample_stream = rng.spawn(3)
-    bins = cut_bins(m, len(rows) - m, bin_stream)
+    bins = _bins(m, len(rows) - m, design, bin_stream)
     order = rows[bins.order]
     middle = load(np.sort(sample_stream.choice(rows, min(len(rows), MIDDLE_ROWS), replace=False)))
     plan = plan_tiles(memory_limit, width=middle.shape[1], n_kernels=1, bins=bins.count)
     sums = bin_sums(lambda part: load(order[part]), tiler_for(kernel, middle), bins, plan)[0]
     labels = relabelings(bins, n_permutations, label_stream, memory_limit)
     ranking = rank_bins(sums, bins, labels)
-    return KernelTest(ranking, (bins.m, bins.n), Engine.of(bins), Units.of_size(order, bins.size, labels), left_out(bins))
+    return KernelTest(ranking, (bins.m, bins.n), Engine.of(bins), Units.of(bins, labels, order), left_out(bins))
+
+
+def _bins(m: int, n: int, design: Design | None, rng: np.random.Generator) -> Bins:
+    return cut_bins(m, n, rng) if design is None else unit_bins(design, rng, target=TARGET_BINS)
 
 
 def rank_bins(sums: Array, bins: Bins, labels: Relabelings) -> Ranking:
     """Rank the observed statistic among the relabelings of bins; the sums are overwritten."""
     values = binned_statistics(sums, bins, labels)
-    tolerance = TIE * mmd.quadratic_constant(bins.m, bins.n) * float(np.linalg.norm(sums))  # centred by now
+    scale = mmd.quadratic_constant(bins.m, bins.n) if bins.contrast is None else bins.contrast.scale(labels)
+    tolerance = TIE * scale * float(np.linalg.norm(sums))  # centred by now
     return Ranking.of(values, tolerance=tolerance, exhaustive=labels.exhaustive)
 
 
@@ -147,4 +185,5 @@ def left_out(bins: Bins) -> tuple[str, ...]:
     if sum(bins.dropped) == 0:
         return ()
     left = f"{bins.dropped[0]} rows of x and {bins.dropped[1]} of y"
-    return (f"{left}, drawn at random, do not fill a bin of {bins.size} and are left out",)
+    bin_ = f"a bin of {bins.size}" if bins.contrast is None else "a bin of units"
+    return (f"{left}, drawn at random, do not fill {bin_} and are left out",)

@@ -1,17 +1,20 @@
-"""Relabelings: which rows (or bins of rows) of the pool are called X. All that exist where those are few, else random ones."""
+"""Relabelings: which rows (or units of rows) of the pool are called X. All that exist where those are few, else random ones.
+
+Where a design has strata, labels move inside a stratum only: each keeps its number of units of X.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cpmmd.core.arrays import Labels
+from cpmmd.core.arrays import Labels, Rows
 from cpmmd.core.text import bytes_in_words
 from cpmmd.errors import InputError, Setting
 
@@ -54,8 +57,20 @@ class Relabelings:
         return cls(bits, size, **kind)
 
     @classmethod
-    def draw(cls, size: int, first: int, count: int, rng: np.random.Generator, limit: int | None = None) -> Relabelings:
+    def draw(
+        cls,
+        size: int,
+        first: int,
+        count: int,
+        rng: np.random.Generator,
+        limit: int | None = None,
+        *,
+        strata: Rows | None = None,
+        enumerate_few: bool = True,
+    ) -> Relabelings:
         """Return the observed labeling and the others below it: all there are where they are no more than ``count``.
+
+        The first units are those of X. ``strata`` numbers the stratum of each unit; None is one for all.
 
         Examples
         --------
@@ -63,9 +78,10 @@ class Relabelings:
         >>> len(labels), labels.exhaustive, labels.array()[0].tolist()
         (20, True, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
         """
-        if all_fit(size, first, count):
-            return cls.packed(iter([all_labels(size, first)]), math.comb(size, first), size, limit, exhaustive=True)
-        others = draw_in_chunks(size, first, count, rng, chunk_bytes(limit))
+        total = number_of_labels(size, first, strata)
+        if enumerate_few and total <= count:
+            return cls.packed(iter([all_labels(size, first, strata)]), total, size, limit, exhaustive=True)
+        others = draw_in_chunks(size, first, count, rng, chunk_bytes(limit), strata)
         return cls.packed(chain([observed(size, first)[None]], others), count + 1, size, limit)
 
     def __len__(self) -> int:
@@ -101,9 +117,15 @@ def _check_room(count: int, width: int, limit: int | None) -> None:
         )
 
 
-def all_fit(size: int, first: int, count: int) -> bool:
-    """Whether the relabelings of ``first`` among ``size`` are no more than ``count``, so that all of them can be used."""
-    return math.comb(size, first) <= count
+def number_of_labels(size: int, first: int, strata: Rows | None = None) -> int:
+    """Return how many relabelings there are.
+
+    Examples
+    --------
+    >>> number_of_labels(6, 3), number_of_labels(6, 3, np.array([0, 1, 2, 0, 1, 2]))
+    (20, 8)
+    """
+    return math.prod(math.comb(len(units), marked) for units, marked in _by_stratum(size, first, strata))
 
 
 def observed(size: int, first: int) -> Labels:
@@ -111,21 +133,51 @@ def observed(size: int, first: int) -> Labels:
     return np.arange(size) < first
 
 
-def all_labels(size: int, first: int) -> Labels:
+def all_labels(size: int, first: int, strata: Rows | None = None) -> Labels:
     """Return every relabeling once, the observed one first."""
-    chosen = np.array(list(combinations(range(size), first)))
+    ways = [[units[list(some)] for some in combinations(range(len(units)), k)] for units, k in _by_stratum(size, first, strata)]
+    chosen = np.array([np.concatenate(some) for some in product(*ways)])
     labels = np.zeros((len(chosen), size), dtype=bool)
     np.put_along_axis(labels, chosen, True, axis=1)
     return labels
 
 
-def draw_labels(size: int, first: int, count: int, rng: np.random.Generator) -> Labels:
+def _by_stratum(size: int, first: int, strata: Rows | None) -> list[tuple[Rows, int]]:
+    """Return the units of each stratum, those of X first, and how many of them are of X."""
+    if strata is None:
+        return [(np.arange(size), first)]
+    order = np.argsort(strata, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(strata[order])) + 1)
+    return [(units, int(np.count_nonzero(units < first))) for units in parts]
+
+
+def draw_labels(size: int, first: int, count: int, rng: np.random.Generator, strata: Rows | None = None) -> Labels:
     """Draw ``count`` uniform relabelings, one a row, each marking ``first`` of ``size`` rows.
 
-    A relabeling marks the m smallest of N uniform numbers (several times faster than a shuffle). Rows are drawn one after the
-    other from one stream, so a longer draw starts with the shorter one.
+    A relabeling marks the m smallest of N uniform numbers (several times faster than a shuffle), in each stratum its own. Rows
+    are drawn one after the other from one stream, so a longer draw starts with the shorter one.
     """
     keys = rng.random((count, size))
+    if strata is None:
+        return _mark(keys, first)
+    alike: dict[tuple[int, int], list[Rows]] = {}  # strata of one shape are marked together
+    for units, marked in _by_stratum(size, first, strata):
+        alike.setdefault((len(units), marked), []).append(units)
+    labels = np.empty((count, size), dtype=bool)
+    for (of_one, marked), members in alike.items():
+        where = np.concatenate(members)
+        found = _mark(keys[:, where].reshape(-1, of_one), marked)
+        labels[:, where] = found.reshape(count, len(where))
+    return labels
+
+
+def _mark(keys: npt.NDArray[np.float64], first: int) -> Labels:
+    """Mark the ``first`` smallest keys of every row."""
+    if first in (0, keys.shape[1]):
+        return np.full(keys.shape, bool(first))
+    if keys.shape[1] == 2:
+        smaller = keys[:, :1] < keys[:, 1:]
+        return np.hstack([smaller, ~smaller])
     labels: Labels = keys <= np.partition(keys, first - 1, axis=1)[:, first - 1, None]
     for row in np.flatnonzero(np.count_nonzero(labels, axis=1) != first):  # equal keys, once in 1e10 draws
         labels[row] = False
@@ -133,8 +185,10 @@ def draw_labels(size: int, first: int, count: int, rng: np.random.Generator) -> 
     return labels
 
 
-def draw_in_chunks(size: int, first: int, count: int, rng: np.random.Generator, chunk_bytes: int) -> Iterator[Labels]:
+def draw_in_chunks(
+    size: int, first: int, count: int, rng: np.random.Generator, chunk_bytes: int, strata: Rows | None = None
+) -> Iterator[Labels]:
     """Yield ``count`` relabelings in chunks that fit the memory; the sequence does not depend on the chunks."""
     step = max(1, chunk_bytes // (size * 8))
     for start in range(0, count, step):
-        yield draw_labels(size, first, min(step, count - start), rng)
+        yield draw_labels(size, first, min(step, count - start), rng, strata)

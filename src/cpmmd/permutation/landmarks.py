@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.core.arrays import Array
+from cpmmd.core.arrays import Array, Floating, Rows
 from cpmmd.core.parallel import map_apart, spread
 from cpmmd.core.progress import report
 from cpmmd.core.text import bytes_in_words
@@ -51,6 +51,8 @@ class View:
         What is relabelled, and how.
     memory_limit
         In bytes.
+    strata
+        Of the rows of ``sample``, where a design has some: variances are then taken inside them.
     """
 
     load: Callable[[slice], Array]
@@ -59,16 +61,17 @@ class View:
     bins: Bins
     labels: Relabelings
     memory_limit: int
+    strata: Rows | None = None
 
     @property
     def rows(self) -> int:
         """Rows in bins."""
-        return self.bins.count * self.bins.size
+        return len(self.bins.order)
 
     @property
     def whole(self) -> bool:
-        """Whether all rows are landmarks, and are relabelled one by one."""
-        return self.bins.size == 1 and len(self.landmarks) == self.rows
+        """Whether all rows are landmarks, and are relabelled one by one or as a design has them."""
+        return len(self.landmarks) == self.rows and (self.bins.size == 1 or self.bins.contrast is not None)
 
 
 def landmark_count(rows: int, wanted: int | None = None) -> int:
@@ -108,10 +111,20 @@ def _double_path(view: View, grid: Grid, bandwidths: Array) -> Path:
 
 def _directions(view: View, kernel: Kernel, *, principal: bool) -> Directions:
     if view.whole:
-        return whole_pool_directions(kernel.gram(view.landmarks))
+        return whole_pool_directions(kernel.gram(view.landmarks), view.bins)
     seen = kernel.gram(view.load(slice(0, view.rows)), view.landmarks)
-    sums = seen.reshape(view.bins.count, view.bins.size, -1).sum(axis=1) if view.bins.size > 1 else seen
-    return landmark_directions(Sketch(kernel.gram(view.landmarks), sums, seen), view.bins, principal=principal)
+    sums, contrast = _bin_sums(seen, view.bins), view.bins.contrast
+    some = seen if contrast is None else contrast.centre_rows(seen)
+    return landmark_directions(Sketch(kernel.gram(view.landmarks), sums, some), view.bins, principal=principal)
+
+
+def _bin_sums(seen: Array, bins: Bins) -> Array:
+    """Return the sums over bins of rows in their order."""
+    if bins.size == 1:
+        return seen
+    if bins.size == 0:
+        return np.asarray(np.add.reduceat(seen, bins.starts[:-1], axis=0))
+    return np.asarray(seen.reshape(bins.count, bins.size, -1).sum(axis=1))
 
 
 def _streamed_path(view: View, grid: Grid, bandwidths: Array, sketches: Sequence[Sketch]) -> Path:
@@ -173,7 +186,10 @@ def _tile_sums(piece: Piece, rows: Array, origin: int, landmarks: Any, count: in
     bins, size = piece.bins.stop - piece.bins.start, piece.rows.stop - piece.rows.start
     sums = np.zeros((tiler.n_kernels, bins, count))
     for total, tile in zip(sums, tiler.tiles(own, slice(0, size), landmarks, slice(0, count), Scratch()), strict=True):
-        np.sum(tile.reshape(bins, size // bins, count), axis=1, out=total)
+        if piece.starts is None:
+            np.sum(tile.reshape(bins, size // bins, count), axis=1, out=total)
+        else:
+            np.add.reduceat(tile, piece.starts, axis=0, dtype=np.float64, out=total)
     return sums
 
 
@@ -189,7 +205,17 @@ def _some_rows(view: View, tiler: Tiler, landmarks: Any, kept: Sequence[int]) ->
         for k, tile in enumerate(tiler.tiles(own, slice(0, part.stop - part.start), landmarks, slice(0, count), scratch)):
             if k in found:
                 found[k][part] = tile
+    if view.strata is not None:
+        for values in found.values():
+            _centre_in_strata(values, view.strata[: len(values)])
     return found
+
+
+def _centre_in_strata(values: Floating, strata: Rows) -> None:
+    """Take the mean of each stratum off its rows, in place."""
+    order = np.argsort(strata, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
+        values[rows] -= values[rows].mean(axis=0, dtype=np.float64).astype(values.dtype)
 
 
 def _check_room(view: View, kernels: int, spectral: int) -> None:

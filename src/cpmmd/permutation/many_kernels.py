@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from cpmmd.core.arrays import Array
 from cpmmd.permutation import mmd
+from cpmmd.permutation.binned import Bins
+from cpmmd.permutation.contrasts import sums_over_units
 from cpmmd.permutation.dense import quadratic_forms
 from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings
 
@@ -59,11 +61,19 @@ def forms(matrix: Single, draws: Relabelings, nbytes: int = CHUNK_BYTES) -> Arra
     return np.concatenate([quadratic_forms(matrix, block) for block in draws.blocks(np.float32, nbytes)])
 
 
-def permutation_statistics(matrix: Single, labels: Relabelings, m: int, nbytes: int = CHUNK_BYTES) -> tuple[Array, float]:
+def permutation_statistics(
+    matrix: Single, labels: Relabelings, m: int, nbytes: int = CHUNK_BYTES, bins: Bins | None = None
+) -> tuple[Array, float]:
     """Return the squared MMD under every labeling and the tie tolerance; ``matrix`` is overwritten.
 
-    The observed labeling must be one of them: its statistic is ranked in the same precision as the others.
+    The observed labeling must be one of them: its statistic is ranked in the same precision as the others. With ``bins``, the
+    units of a design, the matrix has their rows in their order.
     """
+    if bins is not None and bins.contrast is not None:
+        np.fill_diagonal(matrix, 1.0)  # every kernel here is 1 at distance 0, and means of strata have all pairs
+        centred = bins.contrast.centre(sums_over_units(matrix, bins.starts[:-1]))
+        tolerance = bins.contrast.scale(labels) * TIE * frobenius(centred)
+        return bins.contrast.statistics(centred, labels, nbytes), tolerance
     centred = mmd.u_centre(matrix, overwrite=True)
     constant = mmd.quadratic_constant(m, len(matrix) - m)
     return constant * forms(centred, labels, nbytes), constant * TIE * frobenius(centred)

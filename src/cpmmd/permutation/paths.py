@@ -145,7 +145,7 @@ def geometry_paths(
 
 def _path(grid: Grid, bandwidths: Array, sums: Array, bins: Bins, labels: Relabelings) -> Path:
     """Return the path of one family from its bin sums, without the bandwidths that see too few."""
-    rows = bins.count * bins.size
-    count = grid.enough(sums.sum(axis=(1, 2)) / rows, rows)
+    rows, own = len(bins.order), 0.0 if bins.contrast is None else 1.0  # a design's sums have each row with itself
+    count = grid.enough(sums.sum(axis=(1, 2)) / rows - own, rows)
     values = np.array([binned_statistics(matrix, bins, labels) for matrix in sums[:count]])
     return Path.plain(grid.family, bandwidths[:count], values)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.permutation.binned import Bins
+from cpmmd.permutation.contrasts import Contrast
 from cpmmd.permutation.labels import Relabelings
 
 
@@ -26,11 +28,19 @@ class Units:
         Where each unit begins in ``rows``.
     labels : Relabelings
         Which units are called X, the observed labeling first.
+    contrast : Contrast or None
+        How a design weighs the rows of units under a labeling, their strata among it; None where all rows are exchangeable.
     """
 
     rows: Rows
     starts: Rows
     labels: Relabelings
+    contrast: Contrast | None = None
+
+    @classmethod
+    def of(cls, bins: Bins, labels: Relabelings, rows: Rows | None = None) -> Units:
+        """Return bins as units; ``rows`` are the rows of the pool in the order of the bins, where that has other numbers."""
+        return cls(bins.order if rows is None else rows, bins.starts[:-1], labels, bins.contrast)
 
     @classmethod
     def of_size(cls, rows: Rows, size: int, labels: Relabelings) -> Units:

@@ -14,6 +14,7 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
 from cpmmd.permutation.engine import KernelTest
+from cpmmd.permutation.enough import require_relabelings
 from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.procedures.findings import Evidence
@@ -220,6 +221,8 @@ class Procedure(ABC):
         TestOutcome
             With what the procedure says of itself.
         """
+        if evidence is not None and evidence.units is not None and evidence.units.contrast is not None:
+            require_relabelings(evidence.units.contrast, pool.design, options.alpha)
         return TestOutcome(
             method=options.method,
             summary=options.summary,
@@ -234,9 +237,9 @@ class Procedure(ABC):
             tested_sizes=tested_sizes,
             n_columns=len(pool.columns),
             notes=(*pool.notes, *notes, *note_powerless(ranking.smallest_pvalue, options.alpha, tested_sizes)),
-            exact=self.exact,
             evidence=Evidence(pool) if evidence is None else evidence,
-            **{"citations": self.all_citations(), **more},
+            design=pool.design,
+            **{"citations": self.all_citations(), "exact": self.exact, **more},
         )
 
     def conclude_kernel(

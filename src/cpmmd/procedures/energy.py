@@ -66,6 +66,7 @@ class EnergyTest(Procedure):
             n_permutations=options.n_permutations,
             rng=rng,
             memory_limit=options.memory_limit,
+            design=pool.design,
         )
         return self.conclude_kernel(pool, options, test, preparation=preparation)
 

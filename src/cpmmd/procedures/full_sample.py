@@ -25,6 +25,7 @@ from cpmmd.permutation.memory import plan_tiles
 from cpmmd.permutation.paths import MEDIAN_ROWS, PLAIN, Path, geometry_paths
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.permutation.scores import tail_scores
+from cpmmd.permutation.unit_bins import unit_bins
 from cpmmd.permutation.units import Units
 from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.classes import KernelClass, default_classes
@@ -98,7 +99,7 @@ class FullSampleTest(Procedure):
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Evaluate all paths under common relabelings, score, rank."""
         bin_stream, label_stream, sample_stream = rng.spawn(3)
-        bins = cut_bins(pool.m, pool.n, bin_stream, target=self.bins)
+        bins = self._bins(pool, bin_stream)
         labels = relabelings(bins, options.n_permutations, label_stream, options.memory_limit)
         order = sample_stream.permutation(pool.m + pool.n)
         setting = Setting(pool, bins, labels, order, options.memory_limit, landmark_count(len(bins.order), self.landmarks))
@@ -114,12 +115,16 @@ class FullSampleTest(Procedure):
             kernel=entrants[winner].kernel(member),
             preparation=setting.preparations[entrants[winner].scale],
             notes=left_out(bins),
-            evidence=Evidence(
-                pool, np.sort(bins.order) if sum(bins.dropped) else None, units=Units.of_size(bins.order, bins.size, labels)
-            ),
+            evidence=Evidence(pool, np.sort(bins.order) if sum(bins.dropped) else None, units=Units.of(bins, labels)),
             engine=Engine.of(bins, setting.landmarks if any(one.spectral or setting.linear for one in entrants) else None),
             classes=tuple(replace(one.path, selected=member if i == winner else None) for i, one in enumerate(entrants)),
         )
+
+    def _bins(self, pool: Pool, rng: np.random.Generator) -> Bins:
+        """Return what is relabelled: bins of rows, or of the units of a design."""
+        if pool.design is None:
+            return cut_bins(pool.m, pool.n, rng, target=self.bins)
+        return unit_bins(pool.design, rng, target=self.bins)
 
     def paths(self, setting: Setting) -> Iterator[tuple[KernelClass, Path]]:
         """Yield every class with its path; those of one geometry are computed together.
@@ -222,7 +227,9 @@ class _Coordinates:
         chosen = setting.bins.order if setting.landmarks >= everyone else setting.order[: setting.landmarks]
         many = self.preparation.transform(setting.pool, setting.order[:COVARIANCE_ROWS]) if setting.linear else self.sample
         landmarks = self.preparation.transform(setting.pool, chosen)
-        return View(self.load, many, landmarks, setting.bins, setting.labels, setting.memory_limit)
+        design = setting.pool.design
+        strata = None if design is None else design.strata[design.unit[setting.order[: len(many)]]]
+        return View(self.load, many, landmarks, setting.bins, setting.labels, setting.memory_limit, strata)
 
 
 @dataclass(frozen=True, eq=False)

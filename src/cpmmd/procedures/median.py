@@ -85,6 +85,7 @@ class MedianTest(Procedure):
             n_permutations=options.n_permutations,
             rng=permutation_stream,
             memory_limit=options.memory_limit,
+            design=None if pool.design is None else pool.design.take(tested, m),
         )
         notes = tuple(filter(None, [shared]))
         return self.conclude_kernel(pool, options, test, kernel=kernel, preparation=preparation, evidence=evidence, notes=notes)

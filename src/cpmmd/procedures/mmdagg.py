@@ -16,11 +16,14 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
 from cpmmd.permutation import many_kernels as many
-from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings, chunk_bytes, draw_in_chunks, observed
+from cpmmd.permutation.binned import Bins
+from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings, chunk_bytes
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
+from cpmmd.permutation.unit_bins import unit_bins
+from cpmmd.permutation.units import Units
 from cpmmd.procedures.base import Method, Procedure, RunOptions, note_powerless
-from cpmmd.procedures.findings import Collection, SingleTest
+from cpmmd.procedures.findings import Collection, Evidence, SingleTest
 from cpmmd.procedures.outcome import TestOutcome
 
 WEIGHTS = ("uniform", "centred", "increasing", "decreasing")
@@ -110,12 +113,14 @@ class MMDAgg(Procedure):
         b1, b2 = (self.b1, self.b2) if options.n_permutations == self.b1 else (options.n_permutations,) * 2
         require_dense(options.memory_limit, rows=pool.m + pool.n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(pool, scale=self.scale)
-        matrix = preparation.transform(pool)
-        collection = self._collection(matrix, pool.m)
+        bins = None if pool.design is None else unit_bins(pool.design)
+        matrix = preparation.transform(pool, None if bins is None else bins.order)
+        collection = self._collection(matrix, pool.m, blind=bins is not None)
         weights = bandwidth_weights(self.weights, len(collection[0][1])) / len(self.kernels)
         weight = np.concatenate([weights for _ in collection])
         singles = [RadialKernel(name, float(b)) for name, grid in collection for b in grid]
-        values, tolerance, observed = simulate(matrix, pool.m, singles, b1 + b2, rng, options.memory_limit)
+        draws = draw(pool.m, pool.n, bins, b1 + b2, rng, options.memory_limit)
+        values, tolerance, observed = simulate(matrix, pool.m, singles, draws, bins, options.memory_limit)
         rejected, u = aggregate(values, tolerance, weight, options.alpha, b1, self.b3)
         combined, first = combine(values, tolerance, weight)
         tests = tuple(
@@ -129,23 +134,27 @@ class MMDAgg(Procedure):
             tested_sizes=(pool.m, pool.n),
             kernel=singles[int(np.argmin(first / weight))],
             preparation=preparation,
-            notes=note_powerless(2.0 ** (1 - pool.m), options.alpha, (pool.m, pool.n)) if pool.m == pool.n else (),
-            collection=Collection(tests, resampling(pool.m, pool.n), level_correction=u, decision=bool(rejected.any())),
+            notes=note_powerless(2.0 ** (1 - pool.m), options.alpha, (pool.m, pool.n)) if draws.signs else (),
+            collection=Collection(tests, resampling(draws), level_correction=u, decision=bool(rejected.any())),
+            evidence=Evidence(pool, units=None if bins is None else Units.of(bins, draws)),
+            exact=self.exact or bins is not None,
         )
 
-    def _collection(self, pool: Array, m: int) -> list[tuple[str, Array]]:
+    def _collection(self, pool: Array, m: int, *, blind: bool) -> list[tuple[str, Array]]:
+        """Return the bandwidths of each kernel; ``blind`` takes them from all distances, which do not look at labels."""
         if self.bandwidths is not None:
             return [(name, np.array(self.bandwidths)) for name in self.kernels]
         grids: dict[str, Array] = {}
         x, y = pool[:m][:GRID_ROWS], pool[m:][:GRID_ROWS]
         for norm in {profile(name).norm for name in self.kernels}:
-            grids[norm] = bandwidth_grid(distances(norm, x, y), self.n_bandwidths)
+            cross = distances(norm, pool)[np.triu_indices(len(pool), 1)] if blind else distances(norm, x, y)
+            grids[norm] = bandwidth_grid(cross, self.n_bandwidths)
         return [(name, grids[profile(name).norm] * CONVENTION.get(name, 1.0)) for name in self.kernels]
 
 
-def resampling(m: int, n: int) -> str:
+def resampling(draws: Relabelings) -> str:
     """Name the relabelings: signs of pairs, or permutations of the pool."""
-    return "wild bootstrap" if m == n else "permutations"
+    return "wild bootstrap" if draws.signs else "permutations"
 
 
 def bandwidth_grid(cross: Array, count: int) -> Array:
@@ -175,22 +184,33 @@ def bandwidth_weights(kind: str, count: int) -> Array:
     return np.asarray(raw / raw.sum())
 
 
+def draw(m: int, n: int, bins: Bins | None, count: int, rng: np.random.Generator, limit: int | None = None) -> Relabelings:
+    """Return ``count`` relabelings below the observed one: signs of pairs where m = n, else of the pool, or of a design's units.
+
+    The authors do not enumerate them where they are few.
+    """
+    if bins is not None and bins.contrast is not None:
+        strata = bins.contrast.strata
+        return Relabelings.draw(bins.count, bins.first, count, rng, limit, strata=strata, enumerate_few=False)
+    if m == n:
+        return _signs(n, count, rng, limit)
+    return Relabelings.draw(m + n, m, count, rng, limit, enumerate_few=False)
+
+
 def simulate(
-    pool: Array, m: int, singles: list[RadialKernel], count: int, rng: np.random.Generator, limit: int | None = None
+    pool: Array, m: int, singles: list[RadialKernel], draws: Relabelings, bins: Bins | None = None, limit: int | None = None
 ) -> tuple[Array, Array, Array]:
-    """Return the statistics of all single tests, observed first, under ``count`` common relabelings.
+    """Return the statistics of all single tests, observed first, under common relabelings.
 
     Beside them their tie tolerances, and the observed ones again in double precision.
     """
-    n = len(pool) - m
-    draws = _signs(n, count, rng, limit) if m == n else _labels(m, n, count, rng, limit)
-    values, tolerance = np.empty((len(singles), count + 1)), np.empty(len(singles))
+    values, tolerance = np.empty((len(singles), len(draws))), np.empty(len(singles))
     observed = np.empty(len(singles))
     for norm in dict.fromkeys(single.norm for single in singles):
         apart = distances(norm, pool)
         for i, single in enumerate(singles):
             if single.norm == norm:
-                values[i], tolerance[i], observed[i] = _statistics(apart, m, single, draws, chunk_bytes(limit))
+                values[i], tolerance[i], observed[i] = _statistics(apart, m, single, draws, bins, chunk_bytes(limit))
     return values, tolerance, observed
 
 
@@ -202,17 +222,14 @@ def _signs(n: int, count: int, rng: np.random.Generator, limit: int | None) -> R
     return Relabelings.packed(chain([np.ones((1, n), bool)], chunks), count + 1, n, limit, signs=True)
 
 
-def _labels(m: int, n: int, count: int, rng: np.random.Generator, limit: int | None) -> Relabelings:
-    """Draw relabelings of the pool; the authors do not enumerate them where they are few."""
-    others = draw_in_chunks(m + n, m, count, rng, chunk_bytes(limit))
-    return Relabelings.packed(chain([observed(m + n, m)[None]], others), count + 1, m + n, limit)
-
-
-def _statistics(apart: Array, m: int, single: RadialKernel, draws: Relabelings, nbytes: int) -> tuple[Array, float, float]:
+def _statistics(
+    apart: Array, m: int, single: RadialKernel, draws: Relabelings, bins: Bins | None, nbytes: int
+) -> tuple[Array, float, float]:
     """Return one kernel's statistics, observed first, its tie tolerance, and the observed one in double precision."""
     if not draws.signs:
         matrix, mmd2, _ = many.pooled_matrix(apart, m, single.of_distances)
-        return *many.permutation_statistics(matrix, draws, m, nbytes), mmd2
+        values, tolerance = many.permutation_statistics(matrix, draws, m, nbytes, bins)
+        return values, tolerance, mmd2 if bins is None else float(values[0])
     H, total = many.paired_matrix(apart, m, single.of_distances)
     scale = 1 / (m * (m - 1))
     return scale * many.forms(H, draws, nbytes), scale * many.TIE * many.frobenius(H), scale * total

@@ -15,9 +15,11 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
 from cpmmd.permutation import many_kernels as many
+from cpmmd.permutation.binned import Bins, relabelings
 from cpmmd.permutation.labels import Relabelings, chunk_bytes
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
+from cpmmd.permutation.unit_bins import unit_bins
 from cpmmd.permutation.units import Units
 from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.findings import Collection, Evidence, SingleTest
@@ -90,11 +92,12 @@ class MMDFuse(Procedure):
         m, n = pool.m, pool.n
         require_dense(options.memory_limit, rows=m + n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(pool, scale=self.scale)
-        labels = Relabelings.draw(m + n, m, options.n_permutations, rng, options.memory_limit)
-        pairs = min(m, n) * (min(m, n) - 1)
+        bins = Bins(np.arange(m + n), 1, m, m + n, (0, 0)) if pool.design is None else unit_bins(pool.design)
+        labels = relabelings(bins, options.n_permutations, rng, options.memory_limit)
+        pairs = _pairs_of_rows(bins)
         sharpness = self.lambda_multiplier * (pairs if self.scaling == "code" else math.sqrt(pairs))
         fusion = _Fusion(sharpness, np.full(len(labels), -np.inf))
-        self._fuse(fusion, preparation.transform(pool), m, pairs, labels, chunk_bytes(options.memory_limit))
+        self._fuse(fusion, preparation.transform(pool, bins.order), bins, pairs, labels, chunk_bytes(options.memory_limit))
         ranking = Ranking.of(
             fusion.fused - math.log(len(fusion.singles)),
             tolerance=fusion.tolerance,
@@ -108,19 +111,20 @@ class MMDFuse(Procedure):
             tested_sizes=(m, n),
             kernel=fusion.kernels[int(np.argmax(fusion.exact))],
             preparation=preparation,
-            evidence=Evidence(pool, units=Units.of_size(np.arange(m + n), 1, labels)),
+            evidence=Evidence(pool, units=Units.of(bins, labels)),
             collection=Collection(fusion.tests, "permutations", sharpness=sharpness),
         )
 
-    def _fuse(self, fusion: _Fusion, matrix: Array, m: int, pairs: int, labels: Relabelings, nbytes: int) -> None:
+    def _fuse(self, fusion: _Fusion, matrix: Array, bins: Bins, pairs: float, labels: Relabelings, nbytes: int) -> None:
         """Add every kernel of the collection under all relabelings."""
         for norm in dict.fromkeys(profile(name).norm for name in self.kernels):
             apart = distances(norm, matrix)
             grid = bandwidth_grid(apart, self.n_bandwidths)
             for kernel in (k for name in self.kernels if profile(name).norm == norm for k in _kernels(name, grid)):
-                values, observed, squares = many.pooled_matrix(apart, m, kernel.of_distances)
+                kernels, observed, squares = many.pooled_matrix(apart, bins.m, kernel.of_distances)
                 spread = math.sqrt(max(squares / pairs, 1e-300))
-                fusion.add(kernel, *many.permutation_statistics(values, labels, m, nbytes), spread, observed)
+                values, tolerance = many.permutation_statistics(kernels, labels, bins.m, nbytes, bins)
+                fusion.add(kernel, values, tolerance, spread, observed if bins.contrast is None else float(values[0]))
 
 
 @dataclass(eq=False)
@@ -148,6 +152,13 @@ class _Fusion:
     def tests(self) -> tuple[SingleTest, ...]:
         """The single tests, of equal weight."""
         return tuple(replace(single, weight=1 / len(self.singles)) for single in self.singles)
+
+
+def _pairs_of_rows(bins: Bins) -> float:
+    """Return n(n - 1) with n the rows of the smaller sample; where units differ in size, what every labeling has on average."""
+    few = min(bins.first, bins.count - bins.first)
+    rows = few * bins.size if bins.size else len(bins.order) * few / bins.count
+    return rows * (rows - 1)
 
 
 def _kernels(name: str, grid: Array) -> list[RadialKernel]:

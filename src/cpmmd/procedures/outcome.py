@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.text import harmless
+from cpmmd.data.designs import Design
 from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.base import Kernel
 from cpmmd.permutation.engine import Engine
@@ -51,6 +52,8 @@ class TestOutcome:
         The constant of its penalty, where it was calibrated.
     certificate : Certificate or None
         What the choice certifies.
+    design : Design or None
+        What was exchangeable, where the call said so (groups, strata, pairs, blocks); None: all rows.
     engine : Engine or None
         How the statistics were computed.
     classes : tuple of ClassPath
@@ -104,6 +107,7 @@ class TestOutcome:
     selection: Selection | None = None
     calibration: Calibration | None = None
     certificate: Certificate | None = None
+    design: Design | None = None
     engine: Engine | None = None
     classes: tuple[ClassPath, ...] = ()
     collection: Collection | None = None
@@ -162,6 +166,7 @@ class TestOutcome:
             "n_columns": self.n_columns,
             "seed": self.seed,
             "notes": self.notes,
+            "design": None if self.design is None else self.design.to_dict(),
             "engine": None if self.engine is None else vars(self.engine),
             "classes": [one.to_dict() for one in self.classes],
             **{name: None if part is None else part.to_dict() for name, part in parts.items()},
@@ -179,6 +184,7 @@ class TestOutcome:
         facts = [
             ("method", self.method),
             ("samples", f"{self._shape}{tested}"),
+            *([] if self.design is None else [("exchangeable", str(self.design))]),
             ("statistic", f"{self.statistic:.5g}, against {every}{len(self.null_distribution)} other relabelings"),
         ]
         if self.selected_class is not None:

@@ -157,6 +157,7 @@ class SplitTest(Procedure):
             n_permutations=options.n_permutations,
             rng=permutation_stream,
             memory_limit=options.memory_limit,
+            design=None if pool.design is None else pool.design.take(split.test, split.m_test),
         )
         return self.conclude_kernel(
             pool,

@@ -21,7 +21,8 @@ from cpmmd.studies.multiplicity import benjamini_hochberg
 
 Pair = tuple[Any, Any]
 Item = tuple[str, "Pair | Callable[[], Pair]", int, dict[str, Any]]  # name, samples, seed, settings
-SETTINGS = ("method", "alpha", "n_permutations", "memory_limit", "scale", "missing")
+DESIGN = ("groups", "strata", "pairs", "blocks")
+SETTINGS = ("method", "alpha", "n_permutations", "memory_limit", "scale", "missing", *DESIGN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,10 @@ def run_many(
     scale: str | None = None,
     missing: str = "error",
     progress: Progress | None = None,
+    groups: str | None = None,
+    strata: str | None = None,
+    pairs: str | None = None,
+    blocks: int | str | None = None,
 ) -> ManyResults:
     """Run many two-sample tests and adjust their p-values.
 
@@ -120,6 +125,10 @@ def run_many(
         Processes, -1 for all cores. None follows ``joblib.parallel_config`` (Dask, Ray, ...), else runs one test after the other.
     progress : callable, optional
         Called as ``progress("tests", done, total)``.
+    groups, strata, pairs : str, optional
+        A column of both samples, as for :func:`two_sample_test`.
+    blocks : int or "auto", optional
+        As for :func:`two_sample_test`.
 
     Returns
     -------
@@ -135,7 +144,8 @@ def run_many(
     >>> run_many(days, rng=0).rejected
     ('day 1', 'day 2')
     """
-    options = TestOptions(method, alpha, n_permutations, None, memory_limit, scale, missing)
+    design = (groups, strata, pairs, blocks)
+    options = TestOptions(method, alpha, n_permutations, None, memory_limit, scale, missing, *design)
     options.plan()
     workers = validation.jobs(n_jobs)
     if not isinstance(tests, Mapping) or not tests:

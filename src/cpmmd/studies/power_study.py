@@ -31,6 +31,10 @@ def power_study(
     memory_limit: int | str | None = None,
     scale: str | None = None,
     missing: str = "error",
+    groups: str | None = None,
+    strata: str | None = None,
+    pairs: str | None = None,
+    blocks: int | str | None = None,
 ) -> Study:
     """Return the study of how often each method rejects (``power``) on each generator at each size.
 
@@ -48,6 +52,10 @@ def power_study(
         As for :class:`Study`.
     alpha, n_permutations, memory_limit, scale, missing
         As for :func:`two_sample_test`.
+    groups, strata, pairs : str, optional
+        A column of the frames that generators return, as for :func:`two_sample_test`.
+    blocks : int or "auto", optional
+        As for :func:`two_sample_test`.
 
     Returns
     -------
@@ -64,9 +72,10 @@ def power_study(
     1.0
     """
     for method in methods.values():
-        TestOptions(method, alpha, n_permutations, None, memory_limit, scale, missing).plan()
+        TestOptions(method, alpha, n_permutations, None, memory_limit, scale, missing, groups, strata, pairs, blocks).plan()
     cells = [{"generator": g, "size": int(s), "method": m} for g in generators for s in sizes for m in methods]
     given = {"memory_limit": memory_limit, "scale": scale, "missing": None if missing == "error" else missing}
+    given |= {"groups": groups, "strata": strata, "pairs": pairs, "blocks": blocks}
     settings = {"alpha": alpha, "n_permutations": n_permutations, **{k: v for k, v in given.items() if v is not None}}
     task = partial(_test_once, dict(generators), dict(methods), settings)
     return Study(name, task, cells, repetitions, rng, data_keys=("generator", "size"), settings=settings)

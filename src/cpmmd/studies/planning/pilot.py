@@ -15,14 +15,16 @@ from cpmmd.core import validation
 from cpmmd.core.parallel import map_tasks
 from cpmmd.core.progress import Progress, report, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
+from cpmmd.data.designs import PAIR, Design
 from cpmmd.data.numbers import Matrix
-from cpmmd.data.pool import Pool, read_pool
+from cpmmd.data.pool import Pool, read_pool, take_rows
 from cpmmd.errors import InputError, Setting
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.studies.planning.law import Draws, PowerLaw, fit_law
 from cpmmd.studies.planning.power_table import PowerRow, PowerTable
 
 FEWEST = 8  # rows of each sample in a draw: enough for a split in halves
+FEWEST_UNITS = 6  # units of each: 2^6 relabelings of pairs, 924 of groups
 NEARLY_ALWAYS = 0.9  # share of rejections above which smaller draws are made as well
 
 
@@ -38,6 +40,10 @@ class _Plan:
         """Test ``size`` rows of each sample, drawn without replacement; return the size and the decision."""
         size, rng = task
         row_stream, test_stream = rng.spawn(2)
+        if self.pool.design is not None:
+            some = _some_units(self.pool, self.pool.design, size, row_stream)
+            with reporting_to(None):
+                return size, self.procedure.run(some, self.options, test_stream).reject
         m, n = self.pool.m, self.pool.n
         rows = np.concatenate([row_stream.permutation(m)[:size], m + row_stream.permutation(n)[:size]])
         some = replace(
@@ -50,6 +56,25 @@ class _Plan:
         )
         with reporting_to(None):  # what counts is how many draws are done
             return size, self.procedure.run(some, self.options, test_stream).reject
+
+
+def _some_units(pool: Pool, design: Design, size: int, rng: np.random.Generator) -> Pool:
+    """Return the rows of ``size`` units of each sample, or of as many pairs; strata that lose a sample are lost."""
+    if design.kind == PAIR:
+        units = np.isin(design.strata, rng.permutation(design.first)[:size])
+    else:
+        first, second = design.units
+        units = np.zeros(design.size, dtype=bool)
+        units[rng.permutation(first)[:size]] = True
+        units[first + rng.permutation(second)[:size]] = True
+    both = np.intersect1d(
+        design.strata[: design.first][units[: design.first]], design.strata[design.first :][units[design.first :]]
+    )
+    rows = np.flatnonzero((units & np.isin(design.strata, both))[design.unit])
+    if not len(rows):
+        raise InputError(f"{size} units of each sample have no stratum in common. Plan with more of them, or with fewer strata.")
+    some = take_rows(pool, rows)
+    return replace(some, design=design.take(rows, some.m), kept=None)
 
 
 def power_from_pilot(
@@ -68,6 +93,10 @@ def power_from_pilot(
     scale: str | None = None,
     missing: str = "error",
     progress: Progress | None = None,
+    groups: Any = None,
+    strata: Any = None,
+    pairs: Any = None,
+    blocks: int | str | None = None,
 ) -> PowerTable:
     """Estimate from pilot samples how often a test would find their difference at other sample sizes.
 
@@ -76,7 +105,8 @@ def power_from_pilot(
     x, y : array or data frame
         The pilot samples, as for :func:`two_sample_test`.
     sizes : iterable of int
-        Rows of each sample to look at; those beyond the pilot are extrapolated.
+        Rows of each sample to look at, or groups, pairs or blocks where a design has those; sizes beyond the pilot are
+        extrapolated.
     target : float
         The power to find the number of rows for.
     repetitions : int
@@ -85,6 +115,8 @@ def power_from_pilot(
         As for :func:`two_sample_test`. The same seed gives the same answer, whatever the number of jobs.
     n_jobs : int, optional
         Number of processes, -1 for all cores; None follows ``joblib.parallel_config``.
+    groups, strata, pairs, blocks
+        The design, as for :func:`two_sample_test`.
 
     Returns
     -------
@@ -109,17 +141,20 @@ def power_from_pilot(
     >>> table.needed.estimate < 60
     True
     """
-    target, wanted = validation.open_unit("target", target), _sizes(sizes)
+    target = validation.open_unit("target", target)
     validation.whole("repetitions", repetitions, at_least=2)
-    test = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing).plan()
+    design = (groups, strata, pairs, blocks)
+    test = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design).plan()
+    wanted = _sizes(sizes, FEWEST_UNITS if test.design.given else FEWEST)
     seed, generator = resolve_rng(rng)
-    pool = read_pool(x, y, missing=test.missing)
-    pilot = min(pool.m, pool.n)
-    if pilot < FEWEST:
-        raise InputError(f"Each pilot sample must have at least {FEWEST} rows. Got {pool.m} and {pool.n}.")
+    pool = read_pool(x, y, missing=test.missing, design=test.design)
+    sizes_of, unit = ((pool.m, pool.n), "rows") if pool.design is None else (pool.design.units, f"{pool.design.kind}s")
+    pilot, fewest = min(sizes_of), FEWEST if pool.design is None else FEWEST_UNITS
+    if pilot < fewest:
+        raise InputError(f"Each pilot sample must have at least {fewest} {unit}. Got {sizes_of[0]} and {sizes_of[1]}.")
     plan = _Plan(pool, test.procedure, test.options)
     with reporting_to(progress):
-        draws = _all_draws(plan, wanted, pilot, repetitions, generator, test.n_jobs)
+        draws = _all_draws(plan, wanted, pilot, repetitions, generator, test.n_jobs, fewest)
     law = fit_law(list(draws.values()), pilot=pilot, alpha=test.options.alpha)
     return PowerTable(
         rows=tuple(_row(size, law, draws.get(size), pilot) for size in wanted),
@@ -127,17 +162,18 @@ def power_from_pilot(
         target=target,
         method=test.options.method,
         alpha=test.options.alpha,
-        pilot=(pool.m, pool.n),
+        pilot=sizes_of,
         n_permutations=test.options.n_permutations,
         seed=seed,
         notes=pool.notes,
+        unit=unit,
     )
 
 
-def _sizes(sizes: Iterable[int]) -> list[int]:
+def _sizes(sizes: Iterable[int], fewest: int) -> list[int]:
     if not isinstance(sizes, Iterable):
         raise validation.wrong("sizes", "must be a list of sample sizes such as [50, 100, 200]", sizes)
-    wanted = sorted({validation.whole("sizes", size, at_least=FEWEST) for size in sizes})
+    wanted = sorted({validation.whole("sizes", size, at_least=fewest) for size in sizes})
     if not wanted:
         raise InputError(
             "At least one sample size is needed. Got none; try {setting}.",
@@ -148,17 +184,23 @@ def _sizes(sizes: Iterable[int]) -> list[int]:
 
 
 def _all_draws(
-    plan: _Plan, wanted: Sequence[int], pilot: int, repetitions: int, rng: np.random.Generator, n_jobs: int | None
+    plan: _Plan,
+    wanted: Sequence[int],
+    pilot: int,
+    repetitions: int,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    fewest: int = FEWEST,
 ) -> dict[int, Draws]:
     """Draw at the sizes asked for and down a ladder, further down while nearly every draw rejects."""
-    ladder = {max(pilot // step, FEWEST) for step in (2, 4, 8)}
+    ladder = {max(pilot // step, fewest) for step in (2, 4, 8)}
     draws: dict[int, Draws] = {}
     todo = sorted({size for size in wanted if size <= pilot} | ladder)
     while todo:
         draws |= _draw(plan, todo, pilot, repetitions, rng, n_jobs)
         lowest = draws[min(draws)]
-        again = lowest.rejections > NEARLY_ALWAYS * lowest.repetitions and lowest.size > FEWEST
-        todo = [max(lowest.size // 2, FEWEST)] if again else []
+        again = lowest.rejections > NEARLY_ALWAYS * lowest.repetitions and lowest.size > fewest
+        todo = [max(lowest.size // 2, fewest)] if again else []
     return draws
 
 

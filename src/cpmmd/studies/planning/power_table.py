@@ -72,6 +72,8 @@ class PowerTable:
         What repeats the table as ``rng=``; None when a Generator was passed in.
     notes : tuple of str
         What to bear in mind.
+    unit : str
+        What sizes count: ``"rows"``, or ``"groups"``, ``"pairs"``, ``"blocks"`` of a design.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class PowerTable:
     n_permutations: int
     seed: int | None
     notes: tuple[str, ...] = ()
+    unit: str = "rows"
 
     @property
     def sentence(self) -> str:
@@ -100,14 +103,16 @@ class PowerTable:
         low, about, most = (_round(n) for n in (self.needed.low, self.needed.estimate, self.needed.high))
         known = FAR * min(self.pilot)
         if self.needed.estimate > known:
-            return f"This pilot shows no difference to plan for: more than {low} rows of each for power {self.target:.2f}."
+            return f"This pilot shows no difference to plan for: more than {low} {self.unit} of each for power {self.target:.2f}."
         if self.needed.high > known:
             return (
-                f"This pilot shows no clear difference: perhaps {about} rows of each for power {self.target:.2f}, at least "
-                f"{low}, and it does not rule out any number."
+                f"This pilot shows no clear difference: perhaps {about} {self.unit} of each for power {self.target:.2f}, "
+                f"at least {low}, and it does not rule out any number."
             )
         beyond = ", beyond the pilot" if self.needed.estimate > min(self.pilot) else ""
-        return f"About {about} rows of each for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
+        return (
+            f"About {about} {self.unit} of each for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
+        )
 
     def to_dict(self) -> PlainDict:
         """Return the table in plain JSON types."""
@@ -121,7 +126,7 @@ class PowerTable:
         )
 
     def __str__(self) -> str:
-        lines = [self.sentence, "  rows of each   power   90% interval   observed"]
+        lines = [self.sentence, f"{self.unit + ' of each':>14}   power   90% interval   observed"]
         for row in self.rows:
             observed = "(extrapolated)" if row.observed is None else f"{row.observed:.2f} of {row.repetitions}"
             lines.append(f"  {row.size:>12}   {row.power:>5.2f}   {row.low:.2f} to {row.high:.2f}   {observed}")

@@ -1,0 +1,48 @@
+"""Whether a design has relabelings enough to reject at all."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cpmmd.data.designs import PAIR, Design
+from cpmmd.errors import InputError, Setting
+from cpmmd.permutation.contrasts import Contrast
+from cpmmd.permutation.labels import number_of_labels
+
+
+def require_relabelings(contrast: Contrast, design: Design | None, alpha: float) -> None:
+    """Refuse units so few that no labeling of them has a p-value of alpha, with how many there must be."""
+    total = number_of_labels(len(contrast.counts), contrast.first, contrast.strata)
+    least = (1 + can_be_swapped(contrast)) / total
+    if design is None or least <= alpha + 1e-12:
+        return
+    x, y = contrast.first, len(contrast.counts) - contrast.first
+    tested = (x, y) != design.units
+    raise InputError(
+        "{what}{part} have {total} relabelings, so that no p-value below {least} is possible, above {level}: the test could "
+        "never reject. At least {needed} are needed{where}{advice}.",
+        what=f"{x} pairs" if design.kind == PAIR else f"{x} v {y} {design.kind}s",
+        part=f" (the tested part of {design})" if tested else "",
+        total=total,
+        least=f"{least:.3g}",
+        level=Setting("alpha", alpha),
+        needed=_needed(design, alpha),
+        where=", in one stratum, or more in several" if design.n_strata > 1 else "",
+        advice="; a method that does not split tests all of them" if tested else "",
+    )
+
+
+def can_be_swapped(contrast: Contrast) -> bool:
+    """Whether the samples may exchange all labels, which gives the same statistic."""
+    side = np.arange(len(contrast.counts)) < contrast.first
+    return bool((np.bincount(contrast.strata[side]) == np.bincount(contrast.strata[~side])).all())
+
+
+def _needed(design: Design, alpha: float) -> str:
+    """Return how many units of each sample have relabelings enough."""
+    count = 2
+    while 2 / (2**count if design.kind == PAIR else math.comb(2 * count, count)) > alpha + 1e-12:
+        count += 1
+    return f"{count} pairs" if design.kind == PAIR else f"{count} v {count} {design.kind}s"

@@ -1,0 +1,66 @@
+"""What a result notices about rows that are not exchangeable one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cpmmd import two_sample_test
+from cpmmd.data.pool import read_pool
+
+SEEN = "rows depend on each other"
+
+
+def _ar(rng, rows, columns, coefficient):
+    values, noise = np.empty((rows, columns)), rng.normal(size=(rows, columns))
+    values[0] = noise[0]
+    for t in range(1, rows):
+        values[t] = coefficient * values[t - 1] + np.sqrt(1 - coefficient**2) * noise[t]
+    return values
+
+
+def _noticed(x, y):
+    return any(SEEN in note for note in read_pool(x, y).notes)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(60, 3), (300, 10)])
+def test_dependent_rows_are_noticed_in_95_of_100_runs_and_independent_ones_in_at_most_5(rows, columns):
+    rng = np.random.default_rng(rows)
+    dependent = sum(_noticed(_ar(rng, rows, columns, 0.5), _ar(rng, rows, columns, 0.5)) for _ in range(100))
+    independent = sum(_noticed(rng.normal(size=(rows, columns)), rng.normal(1, 2, size=(rows, columns))) for _ in range(100))
+    assert dependent >= 95
+    assert independent <= 5
+
+
+def test_heavy_tails_ties_and_few_rows_are_not_taken_for_dependence():
+    rng = np.random.default_rng(0)
+    draws = (rng.standard_cauchy, lambda size: rng.integers(0, 2, size), lambda size: rng.exponential(size=size) ** 4)
+    for draw in draws:
+        assert sum(_noticed(draw((100, 10)), draw((80, 10))) for _ in range(100)) <= 2
+    assert not any(_noticed(np.arange(4.0), np.arange(5.0)) for _ in range(3))
+
+
+def test_a_note_names_what_was_seen_and_what_helps_and_changes_nothing():
+    rng = np.random.default_rng(1)
+    x, y = _ar(rng, 200, 2, 0.5), _ar(rng, 200, 2, 0.5)
+    result = two_sample_test(x, y, method="median", rng=0)
+    (note,) = [note for note in result.notes if SEEN in note]
+    assert "one row before" in note
+    assert "blocks='auto'" in note
+    shuffled = two_sample_test(x, y, method="median", rng=0, blocks="auto")
+    assert not any(SEEN in note for note in shuffled.notes)
+
+
+def test_a_column_that_names_groups_rows_or_times_is_noticed():
+    rng = np.random.default_rng(2)
+    rows = {"value": rng.normal(size=60)}
+    x = pd.DataFrame({**rows, "patient": np.repeat([f"p{i}" for i in range(12)], 5), "id": np.arange(60)})
+    y = pd.DataFrame({**rows, "patient": np.repeat([f"q{i}" for i in range(12)], 5), "id": np.arange(60)})
+    notes = read_pool(x, y).notes
+    assert any("'patient' looks like the name of a group" in note and "groups='patient'" in note for note in notes)
+    assert any("'id' numbers the rows" in note for note in notes)
+    times = pd.DataFrame({**rows, "at": pd.date_range("2024-01-01", periods=60, freq="h")})
+    assert any("'at' looks like the time of each row" in note for note in read_pool(times, times).notes)
+    plain = pd.DataFrame({**rows, "site": rng.choice(["a", "b", "c"], 60), "age": rng.integers(20, 80, 60)})
+    assert not read_pool(plain, plain.sample(frac=1, random_state=0)).notes
