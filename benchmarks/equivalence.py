@@ -1,4 +1,4 @@
-"""How often ``equivalence_test`` calls samples equivalent that are exactly the margin apart (the level), and equal ones (the power).
+"""How often ``equivalence_test`` calls samples equivalent that are exactly the margin apart (level), and equal ones (power).
 
     python -m benchmarks.equivalence --repetitions 1000
 

@@ -43,7 +43,7 @@ def main(
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
     cpmmd demo                                  see it work
 
-    Files: CSV, TSV, JSON lines (also .gz), Parquet, Arrow, NPY, NPZ, and - for standard input.
+    Files: CSV, TSV, JSON (also .gz, .zst), Excel, Parquet, Arrow, NPY, NPZ, and - for standard input.
 
     Exit code: 0 no difference found, 1 difference found, 2 error.
     """
@@ -65,6 +65,8 @@ def compare(
     text: options.Text = None,
     dayfirst: options.DayFirst = False,
     date_format: options.DateFormat = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
     missing: options.Missing = "error",
     scale: options.Scale = None,
     format: options.Format = None,
@@ -91,7 +93,7 @@ def compare(
     from cpmmd.cli.comparison import Answering, compare_files
     from cpmmd.cli.groups import compare_groups
 
-    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
     answering = Answering(json, report, explain, force)
     wanted = 2 if split_by is None else 1
@@ -123,6 +125,8 @@ def fit(
     text: options.Text = None,
     dayfirst: options.DayFirst = False,
     date_format: options.DateFormat = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
     missing: options.Missing = "error",
     scale: options.Scale = None,
     format: options.Format = None,
@@ -144,7 +148,7 @@ def fit(
         reference,
         output,
         example,
-        Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format),
+        Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding),
         settings,
         as_json=json,
         force=force,
@@ -170,6 +174,8 @@ def check(
     missing: options.MissingOfBatch = None,
     dayfirst: options.DayFirst = False,
     date_format: options.DateFormat = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
     format: options.Format = None,
     file_limit: options.FileLimit = None,
     json: options.Json = False,
@@ -194,7 +200,7 @@ def check(
 
     if not batches and (history is None or report is None):
         raise typer.BadParameter("A batch is needed. Got none; without one, --history and --report draw what is known.")
-    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
     checking = Checking(alpha, history, again, missing)
     differs, failed = check(detector, batches or [], reading, checking, Answering(json, report, explain, force))
     raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
@@ -221,6 +227,8 @@ def power(
     text: options.Text = None,
     dayfirst: options.DayFirst = False,
     date_format: options.DateFormat = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
     missing: options.Missing = "error",
     scale: options.Scale = None,
     format: options.Format = None,
@@ -242,7 +250,7 @@ def power(
     if len(files) != 2:
         raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
-    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
     plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json)
 
 

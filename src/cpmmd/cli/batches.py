@@ -95,7 +95,7 @@ class Testing:
         return checked
 
     def _check(self, file: str, name: str, known: dict[str, Any], keep: Callable[[dict[str, Any]], bool] | None) -> Checked:
-        (sample,) = self.reading.read([file])
+        (sample,) = self.reading.read([file], some_drop=True)
         with calling_samples(batch=sample.label):
             key = self.key(sample)
             if key in known:  # by content: the name may have come before with other rows
@@ -123,7 +123,7 @@ class Testing:
         enough = had >= needed or (not stopped and batch.result.exhaustive)
         if not batch.pending or enough or batch.record["pvalue"] > alpha:
             return batch
-        (sample,) = (batch.sample,) if batch.sample is not None else self.reading.read([file])
+        (sample,) = (batch.sample,) if batch.sample is not None else self.reading.read([file], some_drop=True)
         found = self.ask(sample, batch.name, needed)
         again = {**found.to_dict(), **{name: batch.record[name] for name in ("key", "path", "time")}}
         return replace(batch, record=again, result=found.result)

@@ -45,7 +45,10 @@ def fit(
         say_json({"command": "fit", "repeat": again, **described, **chosen, "notes": noticed})
         return
     note(noticed)
-    say(f"Saved {output}: {samples[0].rows} reference rows, {len(samples[0].columns)} columns, {settings.method}.")
+    from cpmmd.core.text import counted
+
+    columns = counted(len(samples[0].columns), "column")
+    say(f"Saved {output}: {counted(samples[0].rows, 'reference row')}, {columns}, {settings.method}.")
     if detector.kernel_ is not None:
         say(f"  kernel  {detector.kernel_}")
     say()

@@ -34,6 +34,10 @@ DateFormat = Annotated[
         "--date-format", metavar="FORMAT", help="The form of dates, such as %m/%d/%Y or %d.%m.%y; 2024-12-31 needs none."
     ),
 ]
+Decimal = Annotated[str, typer.Option("--decimal", metavar="POINT", help="What stands before a number's fraction: . or ,")]
+Encoding = Annotated[
+    str, typer.Option("--encoding", metavar="NAME", help="Encoding of text files, such as latin-1, cp1252 or utf-16.")
+]
 Missing = Annotated[
     str, typer.Option("--missing", metavar="error|drop|impute", help="Refuse missing values, drop their rows, or fill them in.")
 ]
@@ -45,7 +49,8 @@ Scale = Annotated[
     str | None, typer.Option("--scale", metavar="standard", help="Standardise columns first; the method's own by default.")
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", "-f", help="csv, tsv, jsonl, parquet, arrow, npy or npz; by the file's name by default.")
+    str | None,
+    typer.Option("--format", "-f", help="csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz; by the name by default."),
 ]
 MemoryLimit = Annotated[
     str | None,
