@@ -30,7 +30,9 @@ def fit(
     check_target(output, force=force, inputs=[name for name in (file, example) if name is not None])
     with progress("fitting"):
         samples = reading.read([file] if example is None else [file, example])
-        detector = DriftDetector(**settings.keywords()).fit(*(sample.data for sample in samples))
+        detector = DriftDetector(**settings.keywords()).fit(
+            samples[0].data, example=samples[1].data if len(samples) > 1 else None
+        )
         detector.save(output)
     options = {"--output": output, "--example": example, **reading.arguments(), **settings.arguments(detector.seed_)}
     again = command_line("fit", [file], options)

@@ -17,9 +17,9 @@ from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaledKernel
 
 MOST_ROWS = 10_000  # of each sample in the statistic: 3e8 kernel values, some seconds
-SPECTRUM_ROWS = 500  # of each sample for the noise, whose law depends on the populations and not on how many rows there are
+SPECTRUM_ROWS = 300  # of each sample for the noise, whose law depends on the populations and not on how many rows there are
 DRAWS = 9_999
-MOST_EIGENVALUES = 200  # that are drawn one by one; the rest, each small, together
+FEW = 1e-3  # share of the variance of |e|^2 in eigenvalues that are not drawn one by one: many and small, so normal together
 TILE = 2**22  # kernel values at once
 STEPS = 60  # bisections: double precision
 
@@ -105,7 +105,9 @@ class Noise:
     @classmethod
     def draw(cls, eigenvalues: Array, rng: np.random.Generator) -> Noise:
         """Draw from the spectrum of the covariance of the noise."""
-        first, rest = eigenvalues[:MOST_EIGENVALUES], eigenvalues[MOST_EIGENVALUES:]
+        left = np.cumsum(np.square(eigenvalues)[::-1])[::-1]  # of the squares, from each eigenvalue on
+        cut = max(1, int(np.count_nonzero(left > FEW * left[0])))
+        first, rest = eigenvalues[:cut], eigenvalues[cut:]
         normal = rng.standard_normal((DRAWS, len(first)))
         squared = np.square(normal) @ first
         tail = rest.sum() + math.sqrt(2 * np.square(rest).sum()) * rng.standard_normal(DRAWS)

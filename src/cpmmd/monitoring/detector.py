@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from cpmmd.data.gaps import find_gaps
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables, pool_tables
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, Setting
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.batches import BatchResult, content_digest
 from cpmmd.monitoring.detector_state import State, pack, unpack
@@ -121,13 +122,15 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         self.progress = progress
         self.train_fraction = train_fraction
 
-    def fit(self, reference: Any, example: Any = None, *, kernel: Any = None) -> Self:
+    def fit(self, reference: Any, y: Any = None, *, example: Any = None, kernel: Any = None) -> Self:
         """Keep the reference, and choose the kernel where there is an example.
 
         Parameters
         ----------
         reference : array or data frame
             The rows that batches are compared with.
+        y : array, optional
+            Ignored: what scikit-learn passes on when a detector ends a pipeline, one value for each row.
         example : array or data frame, optional
             A batch that differs, or the rows of a training period that did: the kernel is trained to see that difference.
         kernel : Kernel or TestResult, optional
@@ -143,7 +146,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         if kernel is not None and not (example is None and self.scale is None):
             raise InputError("A given kernel is neither trained nor rescaled. Leave out kernel=, or example= and scale=.")
         plan, seed = self._plan(), resolve_seed(self.rng)
-        (table,), notes = check_tables({"reference": read_table(reference, "reference")}, missing=self.missing)
+        table = read_table(reference, "reference")
+        _check_targets(y, table.rows)
+        (table,), notes = check_tables({"reference": table}, missing=self.missing)
         table = replace(table, numbers=Matrix(np.asarray(table.numbers)))  # a copy: the caller's array may change
         rng, frozen = np.random.default_rng(seed), None
         with threads(plan.n_jobs), reporting_to(self.progress):
@@ -189,6 +194,28 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             outcome = self._test.run(pool, options, np.random.default_rng(seed))
         name = f"batch {digest[:12]}" if name is None else str(name)
         return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed), key=key)
+
+    def score(self, batch: Any, y: Any = None) -> float:  # noqa: ARG002 - part of the contract
+        """Return the p-value of a batch: what a pipeline that a detector ends can be asked for.
+
+        Parameters
+        ----------
+        batch : array or data frame
+            As for :meth:`test`.
+        y : array, optional
+            Ignored, as by :meth:`fit`.
+
+        Returns
+        -------
+        float
+            Small where the batch differs from the reference.
+        """
+        self._check_fitted()
+        width = np.shape(batch)[1:2]
+        if width not in ((), (self.n_features_in_,)):  # in the words that scikit-learn expects of this method
+            got, wanted = width[0], self.n_features_in_
+            raise InputError(f"X has {got} features, but {type(self).__name__} is expecting {wanted} features as input.")
+        return self.test(batch).pvalue
 
     def key(self, batch: Any, *, missing: str | None = None) -> str:
         """Return what a history knows a batch by: the same for the same rows and this detector, whatever the batch is called.
@@ -297,6 +324,12 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         )
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """Say to scikit-learn whether missing values are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a reference."""
         return hasattr(self, "_state")
@@ -304,3 +337,16 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise UnfittedError("The detector has no reference yet. Call fit(reference) first.")
+
+
+def _check_targets(y: Any, rows: int) -> None:
+    """Refuse a second table: it would be ignored, and was meant as an example."""
+    shape = np.shape(y)
+    several = len(shape) > 1 and math.prod(shape[1:]) > 1
+    if y is not None and (several or shape[:1] != (rows,)):
+        raise InputError(
+            "What comes second is scikit-learn's y, one value for each row, and ignored. Got shape {shape}; pass a batch that "
+            "differs as {example}.",
+            shape=shape,
+            example=Setting("example"),
+        )
