@@ -85,7 +85,7 @@ def test_a_loaded_detector_answers_as_the_saved_one(path, method, fitted):
 def test_explanations_survive_with_rows_left_out(path):
     gappy = MIXED.with_columns(count=pl.int_range(60))
     saved = DriftDetector("median", missing="drop", scale="standard", rng=0).fit(
-        gappy, gappy.with_columns(size=pl.col("size") + 3)
+        gappy, example=gappy.with_columns(size=pl.col("size") + 3)
     )
     saved.save(path)
     batch = gappy.with_columns(size=pl.col("size") + 3, count=59 - pl.col("count"))

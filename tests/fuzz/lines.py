@@ -67,6 +67,7 @@ VALUES = {
     "--date-format": ("%m/%d/%Y", "%d/%m/%Y", "%", "%Q", "%Y", "", ESCAPES),
     "--decimal": (",", ".", *ODD),
     "--encoding": ("latin-1", "utf-16", "base64", *ODD),
+    "--margin": ("0.2", "5", *ODD),
     "--report": ("r.md", "r.json", "r.xyz", "a.csv", "nowhere/r.md", "", ESCAPES),
     "--output": ("new.cpmmd", "a.csv", "nowhere/d", ".", "", ESCAPES),
     "--example": FILES,
@@ -93,7 +94,7 @@ READING = (
 )
 TESTING = (*READING, "--method", "--alpha", "--permutations", "--seed", "--jobs", "--missing", "--scale", "--memory-limit")
 OPTIONS = {
-    "test": (*TESTING, "--split-by", "--report", "--no-explain", "--force", "--exit-zero"),
+    "test": (*TESTING, "--split-by", "--margin", "--report", "--no-explain", "--force", "--exit-zero"),
     "fit": (*TESTING, "--output", "--example", "--force"),
     "check": (*READING, "--alpha", "--history", "--again", "--report", "--no-explain", "--force", "--exit-zero"),
     "power": (*TESTING, "--sizes", "--target", "--plot"),

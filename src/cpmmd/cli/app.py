@@ -60,6 +60,7 @@ def compare(
     split_by: Annotated[
         str | None, typer.Option("--split-by", metavar="COLUMN", help="Compare the groups that this column makes in one file.")
     ] = None,
+    margin: options.Margin = None,
     columns: options.Columns = None,
     drop: options.Drop = None,
     text: options.Text = None,
@@ -84,13 +85,15 @@ def compare(
     cpmmd test reference.csv today.csv
     cpmmd test a.parquet b.parquet --columns age,income --report report.html
     cpmmd test people.csv --split-by country --json
+    cpmmd test old.csv new.csv --margin 0.2
     zcat old.csv.gz | cpmmd test - new.csv --missing impute
     cpmmd test data.npz:before data.npz:after --method mmdagg --seed 1
 
     Columns are matched by name; text columns are categories. More than two groups are each compared with the rest, their
-    p-values adjusted. Exit code: 0 no difference found, 1 difference found, 2 error.
+    p-values adjusted. Exit code: 0 no difference found, 1 difference found, 2 error; with --margin 0 equivalence shown, 1 not.
     """
     from cpmmd.cli.comparison import Answering, compare_files
+    from cpmmd.cli.equivalence import show_equivalence
     from cpmmd.cli.groups import compare_groups
 
     reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
@@ -99,7 +102,11 @@ def compare(
     wanted = 2 if split_by is None else 1
     if len(files) != wanted:
         raise typer.BadParameter(f"{'Two files are' if wanted == 2 else 'With --split-by one file is'} needed. Got {len(files)}.")
-    if split_by is None:
+    if margin is not None:
+        if split_by is not None:
+            raise typer.BadParameter("--margin compares two files. Got --split-by, too; leave one of them out.")
+        differs = not show_equivalence(files, margin, reading, settings, answering)
+    elif split_by is None:
         differs = compare_files(files, reading, settings, answering)
     else:
         differs, failed = compare_groups(files[0], split_by, reading, settings, answering)

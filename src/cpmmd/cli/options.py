@@ -61,6 +61,12 @@ FileLimit = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead (`cpmmd schema` describes it).")]
 Explain = Annotated[bool, typer.Option("--explain/--no-explain", help="Say where the samples differ.")]
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin", metavar="SDS", help="Test for equivalence instead: are all differences below so many standard deviations?"
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there and was not written by cpmmd.")]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 when a difference is found, too.")]
 
