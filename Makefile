@@ -40,7 +40,7 @@ test-statistical: $(VENV)/.all  ## level and power over thousands of repetitions
 # the tests that come to it, each with its reason.
 $(FLOOR)/.ready: pyproject.toml constraints-floor.txt
 	$(PYTHON) -m venv --clear $(FLOOR)
-	$(FLOOR)/bin/python $(INSTALL) --only-binary :all: -c constraints-floor.txt -e ".[cli,plot,report,dask,test]"
+	$(FLOOR)/bin/python $(INSTALL) --only-binary :all: -c constraints-floor.txt -e ".[cli,files,plot,report,dask,test]"
 	@touch $@
 
 test-floor: $(FLOOR)/.ready  ## the tests with the lowest versions that pyproject.toml allows

@@ -78,7 +78,7 @@ def test_without_an_example_a_batch_gets_the_named_two_sample_test(method):
 
 @pytest.mark.parametrize("method", ["cp-full", "cp-linear", "cp-polynomial", "median", "mmdagg", "mmdfuse", TRAINED])
 def test_with_an_example_the_frozen_kernel_compares_the_rows_that_did_not_train_it(method):
-    detector = DriftDetector(method, n_permutations=199, rng=0).fit(REFERENCE, EXAMPLE)
+    detector = DriftDetector(method, n_permutations=199, rng=0).fit(REFERENCE, example=EXAMPLE)
     assert sorted([*detector.train_rows_, *detector.test_rows_]) == list(range(len(REFERENCE)))
     results = [detector.test(batch).result for batch in (SAME, OTHER)]
     assert all(result.kernel is detector.kernel_ for result in results)
@@ -94,7 +94,7 @@ def test_with_an_example_the_frozen_kernel_compares_the_rows_that_did_not_train_
 
 
 def test_calibration_is_kept_and_reused():
-    detector = DriftDetector("cp-linear", rng=0).fit(REFERENCE, EXAMPLE)
+    detector = DriftDetector("cp-linear", rng=0).fit(REFERENCE, example=EXAMPLE)
     assert detector.calibration_.c1 >= 0
     assert detector.test(SAME).result.calibration is detector.calibration_
 
@@ -185,13 +185,13 @@ def test_kernels_and_examples_that_cannot_be_are_refused(arguments, sentence):
 
 
 def test_a_kernel_for_other_columns_is_refused_at_fit():
-    kernel = DriftDetector(TRAINED, rng=0).fit(REFERENCE, EXAMPLE).kernel_
+    kernel = DriftDetector(TRAINED, rng=0).fit(REFERENCE, example=EXAMPLE).kernel_
     with pytest.raises(InputError, match="rows of 2 columns"):
         DriftDetector(rng=0).fit(REFERENCE[:, :2], kernel=kernel)
 
 
 def test_the_example_itself_is_no_fair_batch():
-    detector = DriftDetector("median", rng=0).fit(REFERENCE, EXAMPLE)
+    detector = DriftDetector("median", rng=0).fit(REFERENCE, example=EXAMPLE)
     assert "example that trained the kernel" in detector.test(EXAMPLE).notes[0]
     assert detector.test(SAME).notes == ()
 
@@ -208,7 +208,7 @@ def test_level_with_a_trained_kernel():
     pvalues = []
     for i in range(400):
         reference, example, batch = null_repetition(i)
-        detector = DriftDetector(TRAINED, n_permutations=99, rng=i).fit(reference, example)
+        detector = DriftDetector(TRAINED, n_permutations=99, rng=i).fit(reference, example=example)
         pvalues.append(detector.test(batch).pvalue)
     assert_level(np.array(pvalues))
 
@@ -218,7 +218,7 @@ def test_the_level_would_be_lost_if_training_rows_were_tested():
     pvalues = []
     for i in range(60):
         reference, example, batch = null_repetition(i)
-        trained = DriftDetector(TRAINED, n_permutations=99, rng=i).fit(reference, example)
+        trained = DriftDetector(TRAINED, n_permutations=99, rng=i).fit(reference, example=example)
         leaky = DriftDetector(n_permutations=99, rng=i).fit(reference[trained.train_rows_], kernel=trained.kernel_)
         pvalues.append(leaky.test(batch).pvalue)
     assert np.count_nonzero(np.array(pvalues) <= 0.05) > 3 * most_rejections(60, 0.05)

@@ -85,7 +85,7 @@ def test_a_loaded_detector_answers_as_the_saved_one(path, method, fitted):
 def test_explanations_survive_with_rows_left_out(path):
     gappy = MIXED.with_columns(count=pl.int_range(60))
     saved = DriftDetector("median", missing="drop", scale="standard", rng=0).fit(
-        gappy, gappy.with_columns(size=pl.col("size") + 3)
+        gappy, example=gappy.with_columns(size=pl.col("size") + 3)
     )
     saved.save(path)
     batch = gappy.with_columns(size=pl.col("size") + 3, count=59 - pl.col("count"))
@@ -124,7 +124,7 @@ print(json.dumps(sorted(seen)))
 
 
 def test_another_process_gives_the_same_answer_with_a_deep_kernel_and_executes_nothing(path, tmp_path):
-    saved = DriftDetector(DEEP, rng=4).fit(REFERENCE, EXAMPLE)
+    saved = DriftDetector(DEEP, rng=4).fit(REFERENCE, example=EXAMPLE)
     saved.save(path)
     np.save(tmp_path / "batch.npy", BATCH)
     command = [sys.executable, "-c", LOAD, str(path), str(tmp_path / "batch.npy")]
@@ -139,7 +139,7 @@ def test_another_process_gives_the_same_answer_with_a_deep_kernel_and_executes_n
 
 def test_a_module_of_ones_own_is_asked_for(path):
     module = nn.Linear(3, 2)
-    saved = DriftDetector(SplitTest(Deep(module=module), Plain(), ascent=QUICK), rng=0).fit(REFERENCE, EXAMPLE)
+    saved = DriftDetector(SplitTest(Deep(module=module), Plain(), ascent=QUICK), rng=0).fit(REFERENCE, example=EXAMPLE)
     saved.save(path)
     with pytest.raises(InputError, match="Pass it as module="):
         DriftDetector.load(path)
@@ -149,7 +149,7 @@ def test_a_module_of_ones_own_is_asked_for(path):
 def test_what_cannot_be_saved_is_named(path):
     method = SplitTest(Deep(module=nn.Linear(3, 2), lipschitz=lambda p: p["weight"].norm()), Plain(), ascent=QUICK)
     with pytest.raises(InputError, match="leave that out"):
-        DriftDetector(method, rng=0).fit(REFERENCE, EXAMPLE).save(path)
+        DriftDetector(method, rng=0).fit(REFERENCE, example=EXAMPLE).save(path)
     assert not path.exists()
 
 
@@ -326,7 +326,7 @@ def edited(value, draw):
 )
 def test_forged_descriptions_are_refused_or_harmless(path, method, rows, example, batch):
     """With a right checksum each edit ends in a sentence or in a detector that answers, never in another error."""
-    DriftDetector(method, n_permutations=19, missing="impute", rng=0).fit(rows, example).save(path)
+    DriftDetector(method, n_permutations=19, missing="impute", rng=0).fit(rows, example=example).save(path)
     description, tensors = read_file(path, lambda *parts: parts, kind="detector")
     draw, refused = random.Random(0), 0
     for _ in range(300):

@@ -6,8 +6,10 @@ import os
 import zipfile
 
 import numpy as np
+import openpyxl
 import polars as pl
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +32,16 @@ def as_bytes(write, **options):
     return stream.getvalue()
 
 
+def as_workbook(frame, sheets=("data",)):
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name in sheets:
+        sheet = book.create_sheet(name)
+        for row in [] if frame is None else [frame.columns, *frame.rows()]:
+            sheet.append(list(row))
+    return as_bytes(book.save)
+
+
 TABLES = {
     "a.csv": lambda: FRAME.write_csv().encode(),
     "a.tsv": lambda: FRAME.write_csv(separator="\t").encode(),
@@ -39,6 +51,13 @@ TABLES = {
     "a.jsonl": lambda: FRAME.write_ndjson().encode(),
     "a.ndjson": lambda: FRAME.write_ndjson().encode(),
     "a.jsonl.gz": lambda: gzip.compress(FRAME.write_ndjson().encode()),
+    "a.json": lambda: FRAME.write_json().encode(),
+    "lines.json": lambda: FRAME.write_ndjson().encode(),
+    "list.jsonl": lambda: FRAME.write_json().encode(),
+    "a.csv.zst": lambda: zstandard.compress(FRAME.write_csv().encode()),
+    "two frames.csv.zst": lambda: b"".join(map(zstandard.compress, FRAME.write_csv().encode().partition(b"2"))),
+    "a.json.zstd": lambda: zstandard.compress(FRAME.write_json().encode()),
+    "a.xlsx": lambda: as_workbook(FRAME),
     "a.parquet": lambda: as_bytes(FRAME.write_parquet),
     "a.arrow": lambda: as_bytes(FRAME.write_ipc),
     "a.feather": lambda: as_bytes(FRAME.write_ipc, compression="lz4"),
@@ -110,9 +129,9 @@ BAD = {
     "too few fields": ("a.csv", "a,b\n1,2\n3\n4,5\n", "Line 3 of .* has 1, the first has 2"),
     "too many fields": ("a.csv", "a,b\n1,2\n3,4,5\n", "Line 3 of .* has 3, the first has 2"),
     "open quote": ("a.csv", 'a,b\n1,2\n"3', "Line 3"),
-    "latin-1": ("a.csv", "name,b\ncafé,2\n".encode("latin-1"), "must be UTF-8.*0xe9.*iconv"),
+    "latin-1": ("a.csv", "name,b\ncafé,2\n".encode("latin-1"), "must be UTF-8.*0xe9.*encoding='latin-1'"),
     "latin-1 header": ("a.csv", "café,b\n1,2\n".encode("latin-1"), "must be UTF-8"),
-    "utf-16": ("a.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16"),
+    "utf-16": ("a.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16.*encoding='utf-16'"),
     "binary": ("a.csv", b"\x00\x01\x02", "NUL bytes"),
     "old mac": ("a.csv", "a,b\r1,2\r3,4\r", "line ends"),
     "mixed": (
@@ -128,15 +147,31 @@ BAD = {
     "percent": ("a.csv", "a\n1%\n2.5 %\n", "percentages"),
     "dates and text": ("a.csv", "a\n2024-01-01\n2024-01-02\nlater\n", "dates among other values"),
     "nameless column": ("a.csv", "a,\n5,6\n", "Number 2 of .* has none"),
-    "json list": ("a.jsonl", '[{"a": 1}]', "one JSON object a line"),
+    "json list of numbers": ("a.json", '[{"a": 1}, 2]', "Item 1 of .* is int. .*records"),
+    "json list without items": ("a.json", "[]", "list without items"),
+    "json by columns": ("a.json", '{"a": {"0": 1, "1": 2}}', "holds columns, not rows.*records"),
+    "pretty json": ("a.json", '{\n"a": 1\n}', "cannot be read as JSON lines"),
+    "cut json": ("a.json", '[{"a": 1},', "cannot be read as JSON"),
+    "cut zst": ("a.csv.zst", zstandard.compress(b"a,b\n1,2\n" * 9999)[:-9], "not a whole zstandard file"),
+    "flipped zst": ("a.csv.zst", zstandard.compress(b"a,b\n1,2\n")[:4] + b"xxxxxx", "not a whole zstandard file"),
+    "cut xlsx": ("a.xlsx", as_workbook(FRAME)[:-60], "cannot be read as an Excel workbook"),
+    "empty xlsx": ("a.xlsx", as_workbook(None, ["one", "two"]), "holds no values"),
+    "xlsx of two sheets": ("a.xlsx", as_workbook(FRAME, ["one", "two"]), "2 sheets: 'one', 'two'.*a.xlsx:one"),
+    "xlsx header only": ("a.xlsx", as_workbook(FRAME.clear()), "header and no rows"),
+    "mixed xlsx": (
+        "a.xlsx",
+        as_workbook(pl.DataFrame({"a": [1, "x"]}, strict=False, schema={"a": pl.Object})),
+        "numbers or text",
+    ),
+    "index that repeats": ("a.csv", ",v\na,1\na,2\n", "The first of .* has none, and repeats values"),
     "broken json": ("a.jsonl", '{"a": 1}\n{"a":\n', "cannot be read as JSON lines"),
     "cut parquet": ("a.parquet", TABLES["a.parquet"]()[:-5], "cannot be read as a Parquet file"),
     "cut arrow": ("a.arrow", TABLES["a.arrow"]()[:-5], "cannot be read as an Arrow file"),
     "cut gz": ("a.csv.gz", gzip.compress(b"a,b\n1,2\n" * 99)[:-9], "not a whole gzip file"),
     "cut npy": ("a.npy", b"\x93NUMPY\x01\x00v\x00{'descr'", "cannot be read as a numpy file"),
     "cut npz": ("a.npz", b"PK\x03\x04", "cannot be read as a numpy file"),
-    "zipped parquet": ("a.parquet", gzip.compress(b"x"), "gunzip"),
-    "unknown extension": ("a.xlsx", b"PK\x03\x04", "extension '.xlsx'.*format="),
+    "zipped parquet": ("a.parquet", gzip.compress(b"x"), "Unpack it first"),
+    "unknown extension": ("a.xls", b"PK\x03\x04", "extension '.xls'.*format="),
     "no extension": ("a", "a,b\n1,2\n", "no extension.*format="),
 }
 
@@ -249,7 +284,7 @@ def test_groups(tmp_path):
     assert groups.names == ["9", "10"]
     assert groups.group("10").data.rows() == [(1,), (3,)]
     assert groups.rest("10").data.rows() == [(2,)]
-    assert "1 rows without" in groups.sample.notes[0]
+    assert "1 row without" in groups.sample.notes[0]
     array = by_groups(select_columns(read_file(_saved(tmp_path, np.array([[0.0, 5], [1, 6], [0, 7]])))), "0")
     np.testing.assert_array_equal(array.group("0.0").data, [[5.0], [7.0]])
     with pytest.raises(InputError, match="2 to 100 different values"):

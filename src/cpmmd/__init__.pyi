@@ -3,12 +3,17 @@
 from . import errors as errors
 from . import plotting as plotting
 from . import report as report
+from .api.equivalence import equivalence_test as equivalence_test
 from .api.kernel_matrix import kernel_matrix_test as kernel_matrix_test
 from .api.two_sample import methods as methods
 from .api.two_sample import two_sample_test as two_sample_test
 from .citation import cite as cite
 from .core.progress import Meter as Meter
 from .data.designs import Design as Design
+from .equivalence.columns import ColumnDifference as ColumnDifference
+from .equivalence.joint import JointDifference as JointDifference
+from .equivalence.result import EquivalenceExplanation as EquivalenceExplanation
+from .equivalence.result import EquivalenceResult as EquivalenceResult
 from .errors import CpmmdError as CpmmdError
 from .errors import CpmmdWarning as CpmmdWarning
 from .explain.values import ColumnContribution as ColumnContribution

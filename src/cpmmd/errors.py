@@ -6,10 +6,12 @@ words, as the command line does, renders the same error in its own (:meth:`Cpmmd
 
 from __future__ import annotations
 
-import difflib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+LONGEST_TYPED = 64  # characters of a name that are compared
 
 
 @dataclass(frozen=True)
@@ -212,8 +214,8 @@ class DegenerateKernelWarning(CpmmdWarning):
 def unknown_name(what: str, got: object, known: Iterable[str], *, parameter: str | None = None) -> UnknownNameError:
     """Return the error for a misspelt name, with its nearest match."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(got), names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest(str(got), names)
+    hint = "" if near is None else f" Did you mean {near!r}?"
     return UnknownNameError(
         "Unknown {what}{got!r}.{hint} Known: {known}.",
         parameter=parameter,
@@ -222,6 +224,46 @@ def unknown_name(what: str, got: object, known: Iterable[str], *, parameter: str
         hint=hint,
         known=", ".join(names),
     )
+
+
+def nearest(got: str, known: Iterable[str]) -> str | None:
+    """Return the name that was probably meant; None where none is near.
+
+    Near is a difference of case, or of one letter in three at most, as long as the digits are the same: nobody types ``day1``
+    for ``day2``, and whoever asks for ``b.csv`` does not mean ``a.csv``.
+
+    Examples
+    --------
+    >>> nearest("medain", ["mean", "median"]), nearest("b", ["a", "c"]), nearest("day3", ["day1"])
+    ('median', None, None)
+    """
+    wanted = got.lower()[:LONGEST_TYPED]
+    few, letters = len(wanted) // 3, Counter(wanted)
+    found = []
+    for name in known:
+        other = name.lower()[:LONGEST_TYPED]
+        far = max(len(wanted), len(other)) - (letters & Counter(other)).total()  # at least so many edits
+        if far <= few and _digits(other) == _digits(wanted) and (edits := _edits(wanted, other)) <= few:
+            found.append((edits, name))
+    return min(found)[1] if found else None
+
+
+def _digits(name: str) -> str:
+    return "".join(filter(str.isdigit, name))
+
+
+def _edits(a: str, b: str) -> int:
+    """Return how many letters to change, insert, remove or swap with their neighbour make one text of the other."""
+    rows = [list(range(len(b) + 1))]
+    for i, letter in enumerate(a, start=1):
+        row = [i]
+        for j, other in enumerate(b, start=1):
+            best = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == b[j - 2] and a[i - 2] == other:
+                best = min(best, rows[-2][j - 2] + 1)
+            row.append(best)
+        rows.append(row)
+    return rows[-1][-1]
 
 
 def _value_of(words: Words, parameter: str) -> str:

@@ -20,7 +20,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import polars as pl
+import zstandard
 
 from cpmmd.data.files.typing import NULLS
 
@@ -109,6 +111,13 @@ def _bytes(write, *arguments, **options) -> bytes:
     return stream.getvalue()
 
 
+def _workbook(frame: pl.DataFrame) -> bytes:
+    book = openpyxl.Workbook()
+    for row in (frame.columns, *frame.rows()):
+        book.active.append(list(row))
+    return _bytes(book.save)
+
+
 @functools.cache
 def _whole() -> dict[str, bytes]:
     """Return good files by their names."""
@@ -123,6 +132,9 @@ def _whole() -> dict[str, bytes]:
     return {
         **{f"a.{kind}": content for kind, content in text.items()},
         **{f"a.{kind}.gz": gzip.compress(content, mtime=0) for kind, content in text.items()},
+        **{f"a.{kind}.zst": zstandard.compress(content) for kind, content in text.items()},
+        "a.json": plain.write_json().encode(),
+        "a.xlsx": _workbook(plain),
         **{f"{packed}.parquet": _bytes(frame.write_parquet, compression=packed) for packed in ("zstd", "snappy", "uncompressed")},
         **{f"{packed}.pq": _bytes(frame.write_parquet, compression=packed, use_pyarrow=True) for packed in ("snappy", "gzip")},
         **{f"{packed}.arrow": _bytes(frame.write_ipc, compression=packed) for packed in ("uncompressed", "zstd", "lz4")},

@@ -61,10 +61,13 @@ VALUES = {
     "--text": NAMES,
     "--missing": ("drop", "impute", "error", "x", ""),
     "--scale": ("standard", "standard", "x", ""),
-    "--format": ("csv", "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz", "x", ""),
+    "--format": ("csv", "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz", "json", "xlsx", "x", ""),
     "--memory-limit": ("1M", "1G", "100", *ODD),
     "--file-limit": ("1M", "1G", "100", *ODD),
     "--date-format": ("%m/%d/%Y", "%d/%m/%Y", "%", "%Q", "%Y", "", ESCAPES),
+    "--decimal": (",", ".", *ODD),
+    "--encoding": ("latin-1", "utf-16", "base64", *ODD),
+    "--margin": ("0.2", "5", *ODD),
     "--report": ("r.md", "r.json", "r.xyz", "a.csv", "nowhere/r.md", "", ESCAPES),
     "--output": ("new.cpmmd", "a.csv", "nowhere/d", ".", "", ESCAPES),
     "--example": FILES,
@@ -85,10 +88,13 @@ FLAGS = (
     "--nix",
     "--version",
 )
-READING = ("--columns", "--drop", "--text", "--format", "--file-limit", "--date-format", "--json", "--dayfirst")
+READING = (
+    *("--columns", "--drop", "--text", "--format", "--file-limit", "--date-format", "--json", "--dayfirst"),
+    *("--decimal", "--encoding"),
+)
 TESTING = (*READING, "--method", "--alpha", "--permutations", "--seed", "--jobs", "--missing", "--scale", "--memory-limit")
 OPTIONS = {
-    "test": (*TESTING, "--split-by", "--report", "--no-explain", "--force", "--exit-zero"),
+    "test": (*TESTING, "--split-by", "--margin", "--report", "--no-explain", "--force", "--exit-zero"),
     "fit": (*TESTING, "--output", "--example", "--force"),
     "check": (*READING, "--alpha", "--history", "--again", "--report", "--no-explain", "--force", "--exit-zero"),
     "power": (*TESTING, "--sizes", "--target", "--plot"),

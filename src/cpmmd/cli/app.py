@@ -43,7 +43,7 @@ def main(
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
     cpmmd demo                                  see it work
 
-    Files: CSV, TSV, JSON lines (also .gz), Parquet, Arrow, NPY, NPZ, and - for standard input.
+    Files: CSV, TSV, JSON (also .gz, .zst), Excel, Parquet, Arrow, NPY, NPZ, and - for standard input.
 
     Exit code: 0 no difference found, 1 difference found, 2 error.
     """
@@ -60,11 +60,14 @@ def compare(
     split_by: Annotated[
         str | None, typer.Option("--split-by", metavar="COLUMN", help="Compare the groups that this column makes in one file.")
     ] = None,
+    margin: options.Margin = None,
     columns: options.Columns = None,
     drop: options.Drop = None,
     text: options.Text = None,
     dayfirst: options.DayFirst = False,
     date_format: options.DateFormat = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
     missing: options.Missing = "error",
     scale: options.Scale = None,
     group_by: options.GroupBy = None,
@@ -86,25 +89,31 @@ def compare(
     cpmmd test reference.csv today.csv
     cpmmd test a.parquet b.parquet --columns age,income --report report.html
     cpmmd test people.csv --split-by country --json
+    cpmmd test old.csv new.csv --margin 0.2
     zcat old.csv.gz | cpmmd test - new.csv --missing impute
     cpmmd test data.npz:before data.npz:after --method mmdagg --seed 1
     cpmmd test before.csv after.csv --pair-by patient
     cpmmd test old.csv new.csv --group-by machine --stratify-by site
 
     Columns are matched by name; text columns are categories. More than two groups are each compared with the rest, their
-    p-values adjusted. Exit code: 0 no difference found, 1 difference found, 2 error.
+    p-values adjusted. Exit code: 0 no difference found, 1 difference found, 2 error; with --margin 0 equivalence shown, 1 not.
     """
     from cpmmd.cli.comparison import Answering, compare_files
+    from cpmmd.cli.equivalence import show_equivalence
     from cpmmd.cli.groups import compare_groups
 
-    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
     design = (group_by, stratify_by, pair_by, blocks)
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit, *design)
     answering = Answering(json, report, explain, force)
     wanted = 2 if split_by is None else 1
     if len(files) != wanted:
         raise typer.BadParameter(f"{'Two files are' if wanted == 2 else 'With --split-by one file is'} needed. Got {len(files)}.")
-    if split_by is None:
+    if margin is not None:
+        if split_by is not None:
+            raise typer.BadParameter("--margin compares two files. Got --split-by, too; leave one of them out.")
+        differs = not show_equivalence(files, margin, reading, settings, answering)
+    elif split_by is None:
         differs = compare_files(files, reading, settings, answering)
     else:
         differs, failed = compare_groups(files[0], split_by, reading, settings, answering)
@@ -130,6 +139,8 @@ def fit(
     text: options.Text = None,
     dayfirst: options.DayFirst = False,
     date_format: options.DateFormat = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
     missing: options.Missing = "error",
     scale: options.Scale = None,
     group_by: options.GroupBy = None,
@@ -156,7 +167,7 @@ def fit(
         reference,
         output,
         example,
-        Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format),
+        Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding),
         settings,
         as_json=json,
         force=force,
@@ -182,6 +193,8 @@ def check(
     missing: options.MissingOfBatch = None,
     dayfirst: options.DayFirst = False,
     date_format: options.DateFormat = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
     format: options.Format = None,
     file_limit: options.FileLimit = None,
     json: options.Json = False,
@@ -206,7 +219,7 @@ def check(
 
     if not batches and (history is None or report is None):
         raise typer.BadParameter("A batch is needed. Got none; without one, --history and --report draw what is known.")
-    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
     checking = Checking(alpha, history, again, missing)
     differs, failed = check(detector, batches or [], reading, checking, Answering(json, report, explain, force))
     raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
@@ -233,6 +246,8 @@ def power(
     text: options.Text = None,
     dayfirst: options.DayFirst = False,
     date_format: options.DateFormat = None,
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
     missing: options.Missing = "error",
     scale: options.Scale = None,
     group_by: options.GroupBy = None,
@@ -259,7 +274,7 @@ def power(
         raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
     design = (group_by, stratify_by, pair_by, blocks)
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit, *design)
-    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
     plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json)
 
 

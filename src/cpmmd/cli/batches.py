@@ -99,8 +99,11 @@ class Testing:
                     checked.append(Checked(name, error=in_command_words(error)))
         return checked
 
+    def _read(self, file: str) -> Any:
+        return self.reading.read([file], keep=self.aside, some_drop=True)[0]
+
     def _check(self, file: str, name: str, known: dict[str, Any], keep: Callable[[dict[str, Any]], bool] | None) -> Checked:
-        (sample,) = self.reading.read([file], keep=self.aside)
+        sample = self._read(file)
         with calling_samples(batch=sample.label):
             key = self.key(sample)
             if key in known:  # by content: the name may have come before with other rows
@@ -128,7 +131,7 @@ class Testing:
         enough = had >= needed or (not stopped and batch.result.exhaustive)
         if not batch.pending or enough or batch.record["pvalue"] > alpha:
             return batch
-        (sample,) = (batch.sample,) if batch.sample is not None else self.reading.read([file], keep=self.aside)
+        sample = self._read(file) if batch.sample is None else batch.sample
         found = self.ask(sample, batch.name, needed)
         again = {**found.to_dict(), **{name: batch.record[name] for name in ("key", "path", "time")}}
         return replace(batch, record=again, result=found.result)

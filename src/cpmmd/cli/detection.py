@@ -30,7 +30,9 @@ def fit(
     check_target(output, force=force, inputs=[name for name in (file, example) if name is not None])
     with progress("fitting"):
         samples = reading.read([file] if example is None else [file, example], keep=settings.aside)
-        detector = DriftDetector(**settings.keywords()).fit(*(sample.data for sample in samples))
+        detector = DriftDetector(**settings.keywords()).fit(
+            samples[0].data, example=samples[1].data if len(samples) > 1 else None
+        )
         detector.save(output)
     options = {"--output": output, "--example": example, **reading.arguments(), **settings.arguments(detector.seed_)}
     again = command_line("fit", [file], options)
@@ -45,7 +47,10 @@ def fit(
         say_json({"command": "fit", "repeat": again, **described, **chosen, "notes": noticed})
         return
     note(noticed)
-    say(f"Saved {output}: {samples[0].rows} reference rows, {len(samples[0].columns)} columns, {settings.method}.")
+    from cpmmd.core.text import counted
+
+    columns = counted(len(samples[0].columns), "column")
+    say(f"Saved {output}: {counted(samples[0].rows, 'reference row')}, {columns}, {settings.method}.")
     if detector.kernel_ is not None:
         say(f"  kernel  {detector.kernel_}")
     say()

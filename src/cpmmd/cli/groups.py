@@ -55,7 +55,8 @@ def _each_against_the_rest(groups: Groups, settings: Settings) -> ManyResults:
 def _sentence(found: ManyResults) -> str:
     total = len(found.results)
     if found.rejected:
-        return f"{len(found.rejected)} of {total} groups differ from the rest (adjusted p <= {found.alpha:g})."
+        differ = "differs" if len(found.rejected) == 1 else "differ"
+        return f"{len(found.rejected)} of {total} groups {differ} from the rest (adjusted p <= {found.alpha:g})."
     return f"No group differs from the rest (all adjusted p > {found.alpha:g})."
 
 

@@ -48,6 +48,10 @@ DateFormat = Annotated[
         "--date-format", metavar="FORMAT", help="The form of dates, such as %m/%d/%Y or %d.%m.%y; 2024-12-31 needs none."
     ),
 ]
+Decimal = Annotated[str, typer.Option("--decimal", metavar="POINT", help="What stands before a number's fraction: . or ,")]
+Encoding = Annotated[
+    str, typer.Option("--encoding", metavar="NAME", help="Encoding of text files, such as latin-1, cp1252 or utf-16.")
+]
 Missing = Annotated[
     str, typer.Option("--missing", metavar="error|drop|impute", help="Refuse missing values, drop their rows, or fill them in.")
 ]
@@ -59,7 +63,8 @@ Scale = Annotated[
     str | None, typer.Option("--scale", metavar="standard", help="Standardise columns first; the method's own by default.")
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", "-f", help="csv, tsv, jsonl, parquet, arrow, npy or npz; by the file's name by default.")
+    str | None,
+    typer.Option("--format", "-f", help="csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz; by the name by default."),
 ]
 MemoryLimit = Annotated[
     str | None,
@@ -70,6 +75,12 @@ FileLimit = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead (`cpmmd schema` describes it).")]
 Explain = Annotated[bool, typer.Option("--explain/--no-explain", help="Say where the samples differ.")]
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin", metavar="SDS", help="Test for equivalence instead: are all differences below so many standard deviations?"
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there and was not written by cpmmd.")]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 when a difference is found, too.")]
 

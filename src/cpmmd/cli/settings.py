@@ -26,6 +26,8 @@ class Reading:
     file_limit: str | None = None
     dayfirst: bool = False
     date_format: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
 
     @classmethod
     def of(
@@ -37,26 +39,35 @@ class Reading:
         file_limit: str | None = None,
         dayfirst: bool = False,
         date_format: str | None = None,
+        decimal: str = ".",
+        encoding: str = "utf-8",
     ) -> Reading:
         """Return the options as they were typed."""
-        return cls(names(columns), names(drop), names(text), format, file_limit, dayfirst, date_format)
+        return cls(names(columns), names(drop), names(text), format, file_limit, dayfirst, date_format, decimal, encoding)
 
-    def read(self, files: Sequence[str], *, keep: Sequence[str] = ()) -> list[Any]:
-        """Return the samples of some files; columns in ``keep`` are read whatever was chosen."""
+    def read(self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False) -> list[Any]:
+        """Return the samples of some files; columns in ``keep`` are read whatever was chosen.
+
+        A column to drop must be in one of the files, or may be in others (``some_drop``), as for batches read one by one.
+        """
         from cpmmd.data.files.trial import expect
 
         expect(files)  # before the other imports: its own take as long as all of them
         from cpmmd.data.files.dates import DateStyle
         from cpmmd.data.files.limit import file_limit
-        from cpmmd.data.files.reading import ReadOptions, read_file
-        from cpmmd.data.files.sample import select_columns
+        from cpmmd.data.files.options import ReadOptions
+        from cpmmd.data.files.reading import read_file
+        from cpmmd.data.files.sample import drop_anywhere, select_columns
 
         if list(files).count(STDIN) > 1:
             raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
-        options = ReadOptions(self.format, file_limit(self.file_limit), self.text, DateStyle(self.dayfirst, self.date_format))
+        dates = DateStyle(self.dayfirst, self.date_format)
+        options = ReadOptions(self.format, file_limit(self.file_limit), self.text, dates, self.decimal, self.encoding)
         columns = (*self.columns, *keep) if self.columns else ()
         samples = [read_file(name, options) for name in files]
-        return [select_columns(sample, columns=columns, drop=self.drop) for sample in samples]
+        known = [name for name in self.drop if not some_drop or any(name in sample.columns for sample in samples)]
+        dropped = drop_anywhere(samples, known)
+        return [select_columns(sample, columns=columns, drop=drop) for sample, drop in zip(samples, dropped, strict=True)]
 
     def arguments(self) -> dict[str, Any]:
         """Return the options that were set."""
@@ -70,7 +81,13 @@ class Reading:
 
     def meaning(self) -> dict[str, Any]:
         """Return the options that say what values mean, which later files of the kind need, too."""
-        return {"--text": _as_typed(self.text), "--dayfirst": self.dayfirst, "--date-format": self.date_format}
+        return {
+            "--text": _as_typed(self.text),
+            "--dayfirst": self.dayfirst,
+            "--date-format": self.date_format,
+            "--decimal": None if self.decimal == "." else self.decimal,
+            "--encoding": None if self.encoding == "utf-8" else self.encoding,
+        }
 
 
 @dataclass(frozen=True)

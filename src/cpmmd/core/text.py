@@ -31,6 +31,17 @@ def harmless(value: Any, limit: int = NAME) -> str:
     return _shorten(text, limit) or "(empty)"
 
 
+def counted(number: int, thing: str) -> str:
+    """Return a number of things as people say it.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(3, "row")
+    ('1 row', '3 rows')
+    """
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
 def bytes_in_words(count: float) -> str:
     """Return a number of bytes as people say it.
 

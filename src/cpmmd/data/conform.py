@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.text import counted
 from cpmmd.data.matching import only_in
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.table import Objects, Table, as_days, as_frame, from_frame, read_table
-from cpmmd.errors import InputError, name_some
+from cpmmd.errors import InputError, name_some, nearest
 
 TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -42,8 +42,10 @@ def conform(data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, .
 def _check_columns(columns: list[str], reference: Table, name: str, notes: list[str]) -> None:
     extra, absent = only_in(columns, reference.columns), only_in(reference.columns, columns)
     if absent:
-        near = difflib.get_close_matches(absent[0], extra, n=1)
-        hint = f" Is {absent[0]!r} its {near[0]!r}? Rename it." if near else " Add them, or fit the detector without them."
+        near = nearest(absent[0], extra)
+        hint = (
+            f" Is {absent[0]!r} its {near!r}? Rename it." if near is not None else " Add them, or fit the detector without them."
+        )
         raise InputError(f"The {name} must have the reference's columns. It lacks {name_some(absent)}.{hint}")
     if extra:
         notes.append(f"columns that the reference does not have are ignored: {name_some(extra)}")
@@ -53,7 +55,8 @@ def _by_position(table: Table, reference: Table, name: str, notes: list[str]) ->
     if reference.categories or table.categories or reference.dates or table.dates:
         raise InputError(f"Text and dates are matched by column name: pass reference and {name} as data frames. Got an array.")
     if len(table.names) != len(reference.names):
-        raise InputError(f"The {name} must have the reference's {len(reference.names)} columns. Got {len(table.names)}.")
+        columns = counted(len(reference.names), "column")
+        raise InputError(f"The {name} must have the reference's {columns}. Got {len(table.names)}.")
     if table.named != reference.named:
         notes.append(f"columns taken by position: only one of reference and {name} has column names")
     elif table.row_shape != reference.row_shape:
@@ -158,5 +161,6 @@ def _note_unseen(table: Table, reference: Table) -> list[str]:
         new = sorted({v for v in values if v is not None} - known)
         if new:
             count = sum(v in set(new) for v in values)
-            notes.append(f"column {column!r}: {count} rows hold categories unseen in the reference: {name_some(new)}")
+            rows = "1 row holds" if count == 1 else f"{count} rows hold"
+            notes.append(f"column {column!r}: {rows} categories unseen in the reference: {name_some(new)}")
     return notes

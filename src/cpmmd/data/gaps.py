@@ -70,8 +70,8 @@ def check_present(gaps: Mapping[str, Gaps]) -> None:
     if found:
         sample, column, _ = found[0]
         raise InputError(
-            "Values must not be missing. Found {counts}, the first in row {row} of {sample} (counted from 0). Pass {drop} to "
-            "leave those rows out, or {impute} to fill them in and test missingness too.",
+            "Values must not be missing (NaN). Found {counts}, the first in row {row} of {sample} (counted from 0). Pass {drop} "
+            "to leave those rows out, or {impute} to fill them in and test missingness too.",
             sample=sample,
             column=column,
             row=int(gaps[sample].first[column]),

@@ -267,6 +267,10 @@ def _from_array(data: Any, name: str) -> Table:
         if data.dtype.kind in "iu" and beyond_exact(data.compressed()):
             raise _too_long(name)
         data = np.where(np.ma.getmaskarray(data), np.nan, data.astype(np.float64).data)
+    if hasattr(data, "tocsr"):  # a scipy one, known without importing it
+        raise InputError(
+            "Sparse data are not supported. {Sample} is {got}; pass .toarray().", sample=name, got=type(data).__name__
+        )
     try:
         array = np.asarray(data)
     except ValueError as error:
@@ -280,6 +284,8 @@ def _from_array(data: Any, name: str) -> Table:
         array = as_days(array)
     if array.dtype.kind in "iu" and beyond_exact(array):
         raise _too_long(name)
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported. {Sample} has {dtype}; pass two columns.", sample=name, dtype=array.dtype)
     if array.dtype.kind not in "fiub":
         array = _object_to_float(array, name)
     matrix = array.reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))

@@ -10,6 +10,7 @@ from datetime import datetime
 import numpy as np
 
 from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.text import counted
 from cpmmd.data.scalars import category_text
 from cpmmd.data.table import Table
 from cpmmd.results import TestResult
@@ -101,9 +102,9 @@ class BatchResult:
     def __str__(self) -> str:
         verdict = "differs" if self.reject else "no difference found"
         sign = "<=" if self.pvalue <= self.result.alpha else ">"
-        noted = f"; {len(self.notes)} note{'s' * (len(self.notes) > 1)}" if self.notes else ""
+        noted = f"; {counted(len(self.notes), 'note')}" if self.notes else ""
         name = " ".join(self.name.split())
-        return f"{name}: {verdict} (p = {self.pvalue:.4g} {sign} {self.result.alpha:g}), {self.rows} rows{noted}"
+        return f"{name}: {verdict} (p = {self.pvalue:.4g} {sign} {self.result.alpha:g}), {counted(self.rows, 'row')}{noted}"
 
 
 def content_digest(table: Table) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -134,13 +135,15 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         self.pairs = pairs
         self.blocks = blocks
 
-    def fit(self, reference: Any, example: Any = None, *, kernel: Any = None) -> Self:
+    def fit(self, reference: Any, y: Any = None, *, example: Any = None, kernel: Any = None) -> Self:
         """Keep the reference, and choose the kernel where there is an example.
 
         Parameters
         ----------
         reference : array or data frame
             The rows that batches are compared with.
+        y : array, optional
+            Ignored: what scikit-learn passes on when a detector ends a pipeline, one value for each row.
         example : array or data frame, optional
             A batch that differs, or the rows of a training period that did: the kernel is trained to see that difference.
         kernel : Kernel or TestResult, optional
@@ -161,7 +164,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
                 "A kernel that is chosen once is tested row by row. Leave out example= and kernel=, or {design}.",
                 design=Setting(next(iter(plan.design.given))),
             )
-        read = plan.design.set_aside(read_table(reference, "reference"), "reference")
+        table = read_table(reference, "reference")
+        _check_targets(y, table.rows)
+        read = plan.design.set_aside(table, "reference")
         (table,), notes = check_tables({"reference": read}, missing=self.missing)
         table = replace(table, numbers=Matrix(np.asarray(table.numbers)))  # a copy: the caller's array may change
         rng, frozen = np.random.default_rng(seed), None
@@ -208,6 +213,28 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             outcome = self._test.run(pool, options, np.random.default_rng(seed))
         name = f"batch {digest[:12]}" if name is None else str(name)
         return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed), key=key)
+
+    def score(self, batch: Any, y: Any = None) -> float:  # noqa: ARG002 - part of the contract
+        """Return the p-value of a batch: what a pipeline that a detector ends can be asked for.
+
+        Parameters
+        ----------
+        batch : array or data frame
+            As for :meth:`test`.
+        y : array, optional
+            Ignored, as by :meth:`fit`.
+
+        Returns
+        -------
+        float
+            Small where the batch differs from the reference.
+        """
+        self._check_fitted()
+        width = np.shape(batch)[1:2]
+        if width not in ((), (self.n_features_in_,)):  # in the words that scikit-learn expects of this method
+            got, wanted = width[0], self.n_features_in_
+            raise InputError(f"X has {got} features, but {type(self).__name__} is expecting {wanted} features as input.")
+        return self.test(batch).pvalue
 
     def key(self, batch: Any, *, missing: str | None = None) -> str:
         """Return what a history knows a batch by: the same for the same rows and this detector, whatever the batch is called.
@@ -324,6 +351,12 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         )
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """Say to scikit-learn whether missing values are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a reference."""
         return hasattr(self, "_state")
@@ -331,3 +364,16 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise UnfittedError("The detector has no reference yet. Call fit(reference) first.")
+
+
+def _check_targets(y: Any, rows: int) -> None:
+    """Refuse a second table: it would be ignored, and was meant as an example."""
+    shape = np.shape(y)
+    several = len(shape) > 1 and math.prod(shape[1:]) > 1
+    if y is not None and (several or shape[:1] != (rows,)):
+        raise InputError(
+            "What comes second is scikit-learn's y, one value for each row, and ignored. Got shape {shape}; pass a batch that "
+            "differs as {example}.",
+            shape=shape,
+            example=Setting("example"),
+        )

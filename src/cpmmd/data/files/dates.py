@@ -94,7 +94,7 @@ def _parse(values: Any, form: str) -> Any:
 
 def _by_format(values: Any, form: str) -> Any:
     read = _parse(values, form)
-    return read.set(read.dt.year() < EARLIEST, None)
+    return read.zip_with(read.dt.year() >= EARLIEST, read.clear(len(read)))  # polars 1.27 sets no dates to nothing
 
 
 def _has_time(form: str) -> bool:

@@ -1,4 +1,4 @@
-"""CSV, TSV and JSON lines: strict about what a careless reader would paper over."""
+"""CSV and TSV: strict about what a careless reader would paper over."""
 
 from __future__ import annotations
 
@@ -7,76 +7,34 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from cpmmd.data.files.dates import DateStyle
+from cpmmd.data.files.encodings import check_text, not_utf8
 from cpmmd.data.files.frames import polars, reading
-from cpmmd.data.files.limit import FileLimit, text_numbers
+from cpmmd.data.files.headers import check_names, column_names, without_blank_rows, without_index
+from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.sample import FileSample
 from cpmmd.data.files.source import Source
 from cpmmd.data.files.typing import NULLS, infer_types
-from cpmmd.errors import InputError, Setting, name_some
+from cpmmd.errors import InputError
 
 SEPARATORS = (",", ";", "\t", "|")
-BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
-def read_delimited(source: Source, separator: str, limit: FileLimit, text: tuple[str, ...], dates: DateStyle) -> FileSample:
+def read_delimited(source: Source, separator: str, options: ReadOptions) -> FileSample:
     """Read a table of separated values; its first line names the columns unless it is all numbers."""
-    _check_text(source, limit)
+    check_text(source, options.limit)
     header, separator = _header(source, separator)
-    named = not _is_data(header)
-    names = header if named else [str(i) for i in range(len(header))]
-    _check_names(names, source.label)
-    frame = _parse(source, separator, len(names), named)
+    names, named = column_names(header)
+    check_names(names, source.label)
+    frame = _parse(source, separator, len(names), named, typed=options.decimal == ".")
     frame.columns = names
-    frame = _with_text(frame, source, separator, named, [name for name in names if name in text])
+    frame = _with_text(frame, source, separator, named, [name for name in names if name in options.text])
     notes = [] if named else [f"the first line of {source.label} is numbers: read as data, columns are called 0, 1, ..."]
     if len(frame) == 0:
         raise InputError(f"{source.label} has a header and no rows. Check how it was written.")
     if frame[names[-1]].null_count():  # the reader fills lines that are too short
         _check_even(source, separator, len(names))
-        frame = _without_blank_rows(frame, source.label, notes)
-    frame = _without_row_numbers(frame, source.label, notes)
-    return infer_types(frame, source.label, text, dates, notes)
-
-
-def read_json_lines(source: Source, limit: FileLimit, text: tuple[str, ...], dates: DateStyle) -> FileSample:
-    """Read one JSON object a line."""
-    head = _check_text(source, limit)
-    if not head.strip():
-        raise InputError(f"{source.label} is empty. Check how it was written.")
-    if head.lstrip().startswith(b"["):
-        raise InputError(
-            f"{source.label} must hold one JSON object a line. It holds a list; write its items on lines of their own."
-        )
-    with reading(source.label, "JSON lines"):
-        frame = polars().read_ndjson(source.native, infer_schema_length=None)
-    return infer_types(frame, source.label, text, dates, [])
-
-
-def _check_text(source: Source, limit: FileLimit) -> bytes:
-    head = source.head()
-    for mark, name in BOMS.items():
-        if head.startswith(mark):
-            raise InputError(f"{source.label} must be UTF-8 text. It is {name}; save it as UTF-8 (iconv -f {name} -t UTF-8).")
-    if b"\x00" in head:
-        raise InputError(
-            "{label} is not text: it holds NUL bytes. Check the file, or say its format with {setting}.",
-            file=source.label,
-            label=source.label,
-            setting=Setting("format"),
-        )
-    if b"\r" in head and b"\n" not in head:
-        raise InputError(f"{source.label} has line ends of old Macs. Convert them with: tr '\\r' '\\n'")
-    limit.check_numbers(text_numbers(source.size, head), source.label, besides=source.size)
-    return head
-
-
-def _not_utf8(source: Source, error: UnicodeDecodeError) -> InputError:
-    byte = error.object[error.start]
-    return InputError(
-        f"{source.label} must be UTF-8 text. It has the byte 0x{byte:02x}, which UTF-8 does not allow there; if it was "
-        "written in Latin-1, convert it with: iconv -f LATIN1 -t UTF-8"
-    )
+        frame = without_blank_rows(frame, source.label, notes)
+    return infer_types(without_index(frame, source.label, notes), source.label, options, notes)
 
 
 def _records(source: Source, separator: str) -> Iterator[list[str]]:
@@ -94,7 +52,7 @@ def _header(source: Source, separator: str) -> tuple[list[str], str]:
             separator = max(others, key=lambda s: (len(others[s]), s == separator))
             first = others[separator]
     except UnicodeDecodeError as error:
-        raise _not_utf8(source, error) from error
+        raise not_utf8(source, error) from error
     except csv.Error as error:
         raise InputError(
             f"The first line of {source.label} cannot be read ({error}). It must name the columns, each in fewer than 131072 "
@@ -105,29 +63,15 @@ def _header(source: Source, separator: str) -> tuple[list[str], str]:
     return [name.strip() for name in first], separator
 
 
-def _is_data(header: list[str]) -> bool:
-    """Whether a first line is numbers; 0, 1, 2, ... are the names that pandas gives to columns without any."""
-    if header == [str(i) for i in range(len(header))]:
-        return False
-    try:
-        return all(float(name) is not None for name in header)
-    except ValueError:
-        return False
-
-
-def _check_names(names: list[str], label: str) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise InputError(f"Column names must be unique. {label} has {name_some(twice)} more than once; rename or remove columns.")
-
-
-def _parse(source: Source, separator: str, width: int, named: bool) -> Any:
+def _parse(source: Source, separator: str, width: int, named: bool, *, typed: bool) -> Any:
+    """Return the columns as polars reads them; not typed, all of them are text, for others to say what it means."""
     pl = polars()
     try:
         frame = pl.read_csv(
             source.native,
             separator=separator,
             has_header=named,
+            infer_schema=typed,
             infer_schema_length=None,
             null_values=list(NULLS),
             try_parse_dates=False,  # it would take 01/02/2024 for the first of February without asking
@@ -166,29 +110,6 @@ def _check_even(source: Source, separator: str, width: int) -> None:
                     f"first has {width}; check that line for a missing or unquoted {separator!r}."
                 )
     except UnicodeDecodeError as error:
-        raise _not_utf8(source, error) from error
+        raise not_utf8(source, error) from error
     except csv.Error as error:
         raise InputError(f"{source.label} cannot be read as a table ({error}). Check its quotes.") from error
-
-
-def _without_blank_rows(frame: Any, label: str, notes: list[str]) -> Any:
-    """Leave out lines without any value; in a single column such a line is a missing value."""
-    if frame.width < 2:
-        return frame
-    kept = frame.filter(~polars().all_horizontal(polars().all().is_null()))
-    if 0 < len(kept) < len(frame):
-        notes.append(f"{len(frame) - len(kept)} blank lines of {label} are left out")
-        return kept
-    return frame
-
-
-def _without_row_numbers(frame: Any, label: str, notes: list[str]) -> Any:
-    """Leave out the nameless column of row numbers that pandas writes first."""
-    if "" not in frame.columns:
-        return frame
-    first, counted = frame[frame.columns[0]], polars().int_range(len(frame), eager=True)
-    if first.name == "" and frame.width > 1 and first.dtype.is_integer() and first.eq_missing(counted).all():
-        notes.append(f"the nameless first column of {label} counts the rows: left out")
-        return frame.drop("")
-    number = frame.columns.index("") + 1
-    raise InputError(f"Every column must have a name. Number {number} of {label} has none; name it, or remove it.")

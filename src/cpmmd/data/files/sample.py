@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cpmmd.core.text import counted
 from cpmmd.errors import InputError, Setting, name_some, unknown_name
 
 MOST_GROUPS = 100
@@ -62,6 +63,16 @@ def select_columns(sample: FileSample, *, columns: Sequence[str] = (), drop: Seq
             raise suspect
     _check_values(sample)
     return sample
+
+
+def drop_anywhere(samples: Sequence[FileSample], drop: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return for each sample the columns to drop that it has; a column that none of them has is refused."""
+    everywhere = list(dict.fromkeys(name for sample in samples for name in sample.columns))
+    for name in drop:
+        if name not in everywhere:
+            labels = " and ".join(dict.fromkeys(sample.label for sample in samples))
+            raise unknown_name(f"column of {labels}:", name, everywhere)
+    return [tuple(name for name in drop if name in sample.columns) for sample in samples]
 
 
 def _take_columns(data: Any, kept: list[str]) -> Any:
@@ -149,7 +160,8 @@ def by_groups(sample: FileSample, column: str) -> Groups:
     values = _group_values(sample.data, column)
     present = np.array([v is not None for v in values], dtype=bool)
     lost = int(np.count_nonzero(~present))
-    notes = (*sample.notes, *((f"{lost} rows without a value of {column!r} are left out",) if lost else ()))
+    left_out = f"{counted(lost, 'row')} without a value of {column!r} {'is' if lost == 1 else 'are'} left out"
+    notes = (*sample.notes, *((left_out,) if lost else ()))
     rest = [name for name in sample.columns if name != column]
     if not rest:
         raise InputError(f"There must be a column to compare. {sample.label} has none but {column!r}.")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cpmmd.data.files.dates import DateStyle
+from cpmmd.core.text import counted
 from cpmmd.data.files.frames import polars
+from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.sample import FileSample
 from cpmmd.errors import InputError, Setting
 
@@ -13,7 +14,7 @@ NULLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None", "N
 # What most of a column's odd values look like -> what it seems to be, and what to write instead.
 STYLES = {
     r"^[+-]?\d{1,3}([,' \u{a0}\u{202f}]\d{3})+(\.\d+)?$|^[+-]?\d+([. ]\d{3})*,\d+$": (
-        "numbers with a decimal comma or thousands separators; write 1.5 for 1,5 and 1234.5 for 1,234.5"
+        "numbers with a decimal comma or thousands separators; say {decimal} for 1,5, and write 1234.5 for 1,234.5"
     ),
     r"^[+-]?\d+([.,]\d+)?\s?%$": "percentages; write 12.5 for 12.5%",
     r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}\b": "dates among other values; correct those (an empty field is a missing value)",
@@ -23,18 +24,25 @@ STYLES = {
     ),
     r"^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$": "times of day; write hours as a number, 10.5 for 10:30",
 }
+# A number whose fraction a comma begins.
+WITH_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
+COMMA_STYLES = {
+    r"^[+-]?\d{1,3}([. ']\d{3})+(,\d+)?$": "numbers with thousands separators; write 1234,5 for 1.234,5",
+    r"^[+-]?\d+\.\d+([eE][+-]?\d+)?$": "numbers with a decimal point, while {decimal} was said",
+    **{pattern: style for pattern, style in STYLES.items() if "decimal comma" not in style},
+}
 MANY_LEVELS = 0.5  # share of different values above which a text column looks like an identifier
 
 
-def infer_types(frame: Any, label: str, text: tuple[str, ...], dates: DateStyle, notes: list[str]) -> FileSample:
+def infer_types(frame: Any, label: str, options: ReadOptions, notes: list[str]) -> FileSample:
     """Return the sample with text columns that hold numbers or dates turned into these, and suspects marked."""
     suspects: list[InputError] = []
     for name in frame.columns:
         series = frame[name]
-        if name in text:
+        if name in options.text:
             frame = frame.with_columns(series.cast(polars().String))
         elif series.dtype == polars().String:
-            meant, wrong = _meaning(series, label, dates)
+            meant, wrong = _meaning(series, label, options)
             frame = frame.with_columns(meant.alias(name))
             if wrong is not None:
                 suspects.append(wrong)
@@ -43,27 +51,43 @@ def infer_types(frame: Any, label: str, text: tuple[str, ...], dates: DateStyle,
     return FileSample(frame, label, tuple(notes), tuple(suspects))
 
 
-def _meaning(series: Any, label: str, dates: DateStyle) -> tuple[Any, InputError | None]:
+def _meaning(series: Any, label: str, options: ReadOptions) -> tuple[Any, InputError | None]:
     """Return a text column as numbers or dates where it holds nothing else; and what is wrong with it, if anything."""
-    pl = polars()
     stripped = series.str.strip_chars()
     present = stripped.set(stripped.is_in(list(NULLS)), None)
-    numbers = present.cast(pl.Float64, strict=False)
+    numbers = _numbers(present, options.decimal)
     count = len(present) - present.null_count()
     numeric = count - (numbers.null_count() - present.null_count())
     if numeric == count:
         return numbers, None
-    if not numeric and (read := dates.read(present)) is not None:
+    if not numeric and options.decimal == "," and (truth := _booleans(present)) is not None:
+        return truth, None
+    if not numeric and (read := options.dates.read(present)) is not None:
         wrong = read.is_null() & present.is_not_null()
         return read, _date_error(series.name, label, present, wrong) if wrong.any() else None
     others = present.filter(numbers.is_null() & present.is_not_null())
-    for pattern, style in STYLES.items():
+    for pattern, style in (STYLES if options.decimal == "." else COMMA_STYLES).items():
         if 2 * others.str.contains(pattern).sum() > len(others):
             return present, _style_error(series.name, label, style)
     if numeric:
         row = int((numbers.is_null() & present.is_not_null()).arg_max() or 0) + 1
         return present, _mixture_error(series.name, label, numeric, len(others), others[0], row)
     return present, None
+
+
+def _numbers(values: Any, decimal: str) -> Any:
+    """Return text as numbers, missing where it is none; whole ones stay whole where polars did not look at them before."""
+    pl = polars()
+    if decimal == ".":
+        return values.cast(pl.Float64, strict=False)
+    plain = values.set(~values.str.contains(WITH_COMMA), None).str.replace(",", ".", literal=True)
+    whole = plain.cast(pl.Int64, strict=False)
+    return whole if whole.null_count() == values.null_count() else plain.cast(pl.Float64, strict=False)
+
+
+def _booleans(values: Any) -> Any | None:
+    """Return text that is true and false as booleans, as polars reads it; None for any other."""
+    return values == "true" if values.drop_nulls().is_in(["true", "false"]).all() else None
 
 
 def _date_error(name: str, label: str, values: Any, wrong: Any) -> InputError:
@@ -94,6 +118,7 @@ def _style_error(name: str, label: str, style: str) -> InputError:
         short=_cut(name),
         label=label,
         dayfirst=Setting("dayfirst"),
+        decimal=Setting("decimal", ","),
         date_format=Setting("date_format", "%m/%d/%Y"),
         text=Setting("text"),
         drop=Setting("drop"),
@@ -128,7 +153,7 @@ def _identifier_note(series: Any, label: str) -> list[str]:
     different = series.n_unique()
     if different > 20 and different > MANY_LEVELS * len(series):
         return [
-            f"column {_cut(series.name)} of {label} has {different} different texts in {len(series)} rows: leave it out if it "
-            "is an identifier"
+            f"column {_cut(series.name)} of {label} has {different} different texts in {counted(len(series), 'row')}: leave it "
+            "out if it is an identifier"
         ]
     return []

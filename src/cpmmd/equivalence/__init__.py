@@ -1,0 +1,1 @@
+"""Are two samples the same for a purpose? The largest differences that the data do not exclude, against a margin."""

@@ -1,0 +1,231 @@
+"""What an equivalence test returns."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field
+
+from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.text import harmless
+from cpmmd.equivalence.columns import ColumnDifference
+from cpmmd.equivalence.joint import JointDifference, rate_of_shift
+from cpmmd.equivalence.page import page
+from cpmmd.report.formats import format_of
+from cpmmd.report.render import finish
+
+PRINTED = 5  # columns in the printed summary
+
+
+@dataclass(frozen=True)
+class EquivalenceExplanation:
+    """The largest differences that the data do not exclude.
+
+    Attributes
+    ----------
+    sentence : str
+        The finding in plain words.
+    columns : tuple of ColumnDifference
+        Every column, the one that may differ most first.
+    joint : JointDifference
+        All columns together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import equivalence_test
+    >>> data = np.random.default_rng(0)
+    >>> result = equivalence_test(data.normal(size=(30, 2)), data.normal(size=(30, 2)), margin=0.2, rng=0)
+    >>> result.explain().sentence[:30]
+    'Differences of 0.2 standard de'
+    """
+
+    sentence: str
+    columns: tuple[ColumnDifference, ...]
+    joint: JointDifference
+
+    def to_dict(self) -> PlainDict:
+        """Return the explanation in plain JSON types."""
+        return plain_dict(
+            {
+                "sentence": self.sentence,
+                "columns": [column.to_dict() for column in self.columns],
+                "joint": self.joint.to_dict(),
+            }
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            f"  {harmless(c.name, 24):<24} {c.meaning}: {c.low:+.3g} to {c.high:+.3g} standard deviations"
+            for c in self.columns[:PRINTED]
+        ]
+        more = [f"  and {len(self.columns) - PRINTED} more columns"] if len(self.columns) > PRINTED else []
+        return "\n".join([self.sentence, *lines, *more])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EquivalenceResult:
+    """The answer of an equivalence test.
+
+    Attributes
+    ----------
+    margin : float
+        What counts as the same: differences below so many standard deviations.
+    pvalue : float
+        The largest of those of the columns and of all together: each of them must be below the margin.
+    statistic : float
+        The squared MMD in all columns, biased (that of the samples themselves).
+    null_distribution : array
+        Draws of the statistic were the populations exactly the margin apart, where that is hardest to tell.
+    alpha : float
+        Level: how often, at most, samples that differ by the margin or more are called equivalent, in large samples.
+    columns : tuple of ColumnDifference
+        Every column, the one that may differ most first.
+    joint : JointDifference
+        All columns together.
+    sizes : tuple of int
+        Rows of X and Y.
+    seed : int or None
+        What repeats the result as ``rng=``; None when a Generator was passed in.
+    notes : tuple of str
+        What to bear in mind.
+    call : str
+        The Python call that gives this result again.
+    exact : bool
+        False: the level holds in the limit of many rows, and was measured from 50 rows on.
+    citations : tuple of str
+        Keys of what to cite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import equivalence_test
+    >>> data = np.random.default_rng(0)
+    >>> few = equivalence_test(data.normal(size=(30, 2)), data.normal(size=(30, 2)), margin=0.3, rng=0)
+    >>> many = equivalence_test(data.normal(size=(3000, 2)), data.normal(size=(3000, 2)), margin=0.3, rng=0)
+    >>> few.reject, many.reject, few.largest > 0.5, many.largest < 0.1
+    (False, True, True, True)
+    """
+
+    margin: float
+    pvalue: float
+    statistic: float
+    null_distribution: Array
+    alpha: float
+    columns: tuple[ColumnDifference, ...]
+    joint: JointDifference
+    sizes: tuple[int, int]
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    call: str = ""
+    exact: bool = False
+    citations: tuple[str, ...] = field(default=("liu2026equivalence", "lakens2017equivalence", "gretton2012kernel"))
+
+    @property
+    def reject(self) -> bool:
+        """Whether equivalence is shown: differences of the margin or more are excluded at level alpha."""
+        return bool(self.pvalue <= self.alpha)
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one line."""
+        words = "Equivalent" if self.reject else "Equivalence not shown"
+        sign = "<=" if self.reject else ">"
+        return f"{words} within {self.margin:g} standard deviations (p = {self.pvalue:.4g} {sign} {self.alpha:g})."
+
+    @property
+    def largest(self) -> float:
+        """The largest difference not excluded, in standard deviations: the smallest margin at which equivalence is shown.
+
+        All columns together cannot be closer than one alone, so it is the largest of the columns' and of the joint one.
+        """
+        return max(self.joint.high, self.columns[0].largest)
+
+    @property
+    def told_apart(self) -> float:
+        """The largest rate, not excluded, of telling a row of X from one of Y: that of normal samples so far apart."""
+        return rate_of_shift(self.largest)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What the answer rests on, as terms and values for a person."""
+        first = self.columns[0]
+        return [
+            ("samples", self._shape),
+            ("a column", f"apart {_up_to(first.largest)} ({harmless(first.name)}, {first.meaning})"),
+            ("together", f"apart {_up_to(self.largest)}, rows told apart at most {self.told_apart:.1%} of the time"),
+            *(("note", note) for note in self.notes),
+        ]
+
+    def explain(self) -> EquivalenceExplanation:
+        """Return the largest differences that the data do not exclude, in words and for every column."""
+        return EquivalenceExplanation(self._sentence(), self.columns, self.joint)
+
+    def _sentence(self) -> str:
+        first = self.columns[0]
+        told = f"in all columns together {_up_to(self.largest)}, rows told apart at most {self.told_apart:.1%} of the time"
+        where = f"in {harmless(first.name)} ({first.meaning}) {_up_to(first.largest)}, {told}"
+        if self.reject:
+            return f"Differences of {self.margin:g} standard deviations or more are excluded. The largest that are not: {where}."
+        return f"Differences of {self.margin:g} standard deviations or more are not excluded: {where}."
+
+    def report(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None, command: str | None = None) -> str:
+        """Return a report for a colleague, and write it when a path is given.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Ends in .html (one file that needs nothing else), .md or .json; without one the HTML text is only returned.
+        title : str, optional
+            What was compared.
+        command : str, optional
+            The shell command that gave the result.
+
+        Returns
+        -------
+        str
+            The text of the report.
+        """
+        form = "html" if path is None else format_of(path)
+        return finish(page(self, title=title, command=command), {}, path, form)
+
+    def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
+        """Return the result in plain JSON types.
+
+        Parameters
+        ----------
+        null_distribution : bool
+            Whether to put in the draws at the margin, which are many.
+
+        Returns
+        -------
+        dict
+            Without the data; what is infinite is None.
+        """
+        names = ("margin", "reject", "pvalue", "alpha", "statistic", "exact", "sizes", "seed", "notes")
+        answer = {
+            "method": "equivalence",
+            **{name: getattr(self, name) for name in names},
+            "largest": self.largest,
+            "told_apart": self.told_apart,
+            "columns": [column.to_dict() for column in self.columns],
+            "joint": self.joint.to_dict(),
+        }
+        return plain_dict({**answer, "null_distribution": self.null_distribution} if null_distribution else answer)
+
+    def __str__(self) -> str:
+        repeat = [] if self.seed is None else [("repeat with", f"rng={self.seed}")]
+        return "\n".join([self.verdict, *(f"  {term:<12} {value}" for term, value in [*self.facts, *repeat])])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.verdict[:-1]}; {self._shape}>"
+
+    @property
+    def _shape(self) -> str:
+        (m, n), columns = self.sizes, len(self.columns)
+        return f"{m} v {n} rows, {columns} column{'s' * (columns != 1)}"
+
+
+def _up_to(shift: float) -> str:
+    return f"up to {shift:.3g} standard deviations" if math.isfinite(shift) else "without bound"
