@@ -161,7 +161,7 @@ def test_a_detector_keeps_its_design_in_its_file(tmp_path):
     assert again.key(Y) == found.key
     assert detector.key(Y.assign(patient=Y["patient"] // 2)) != found.key
     with pytest.raises(InputError, match="tested row by row"):
-        DriftDetector("median", groups="patient", rng=0).fit(X, Y)
+        DriftDetector("median", groups="patient", rng=0).fit(X, example=Y)
 
 
 @pytest.mark.parametrize(

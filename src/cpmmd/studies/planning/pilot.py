@@ -116,7 +116,7 @@ def power_from_pilot(
     n_jobs : int, optional
         Number of processes, -1 for all cores; None follows ``joblib.parallel_config``.
     groups, strata, pairs, blocks
-        The design, as for :func:`two_sample_test`.
+        As for :func:`two_sample_test`.
 
     Returns
     -------
