@@ -16,6 +16,7 @@ from cpmmd.equivalence.result import EquivalenceResult
 from cpmmd.errors import name_some
 
 WILD = 5.0  # standard deviation over what the quartiles of a normal sample would say: a few rows set the unit
+LOOKED_AT = 10_000  # rows whose quartiles are taken
 NORMAL_QUARTILES = 1.349  # distance of the quartiles of N(0, 1)
 
 
@@ -86,19 +87,18 @@ def equivalence_test(
         joint=joint,
         sizes=(pool.m, pool.n),
         seed=seed,
-        notes=(*pool.notes, *_notes(pool)),
+        notes=(*pool.notes, *_notes(pool, coordinates)),
         call=f"equivalence_test(x, y, margin={margin:g}, alpha={alpha:g}{given}, rng={'rng' if seed is None else seed})",
     )
 
 
-def _notes(pool: Pool) -> list[str]:
+def _notes(pool: Pool, coordinates: Coordinates) -> list[str]:
     notes = []
     if max(pool.m, pool.n) > MOST_ROWS:
         notes.append(f"all columns together are compared on {MOST_ROWS} rows of a sample, drawn at random; columns on all rows")
-    numbers = np.asarray(pool.numbers)
-    with np.errstate(invalid="ignore", over="ignore"):
-        low, high = np.nanquantile(numbers, (0.25, 0.75), axis=0) if numbers.size else np.zeros((2, numbers.shape[1]))
-        wild = np.nanstd(numbers, axis=0) > WILD * (high - low) / NORMAL_QUARTILES
-    if names := [name for name, is_wild in zip(pool.number_names, wild & (high > low), strict=True) if is_wild]:
+    numbers = coordinates.matrix[:: 1 + len(coordinates.matrix) // LOOKED_AT, : len(pool.number_names)]
+    low, high = np.quantile(numbers, (0.25, 0.75), axis=0)  # in standard deviations of the pool
+    wild = (high > low) & (WILD * (high - low) < NORMAL_QUARTILES)
+    if names := [name for name, is_wild in zip(pool.number_names, wild, strict=True) if is_wild]:
         notes.append(f"a few extreme rows set the standard deviation of {name_some(names)}: differences in it look small")
     return notes

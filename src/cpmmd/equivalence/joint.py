@@ -154,7 +154,7 @@ def joint_difference(
     m, n = map(len, sides)
     observed = max(of_x / m**2 + of_y / n**2 - 2 * between / (m * n), 0.0)  # rounding may take it below
     unbiased = (of_x - m) / (m * (m - 1)) + (of_y - n) / (n * (n - 1)) - 2 * between / (m * n)
-    noise = Noise.draw(_spectrum(kernel, sides, drawing), noising)
+    noise = Noise.draw(noise_spectrum(kernel, sides, drawing), noising)
     low, high = noise.interval(observed, alpha)
     mmd = yardstick.mmd(margin)
     found = JointDifference(
@@ -189,7 +189,7 @@ def _sum(kernel: Kernel, rows: Array, others: Array | None = None) -> float:
     return total
 
 
-def _spectrum(kernel: Kernel, sides: list[Array], rng: np.random.Generator) -> Array:
+def noise_spectrum(kernel: Kernel, sides: list[Array], rng: np.random.Generator) -> Array:
     """Return the eigenvalues of Cov_x/m + Cov_y/n, covariances of the kernel's features, the largest first.
 
     They are those of the kernel matrix centred within each sample, its rows and columns weighted by 1/sqrt(size (rows - 1)).
