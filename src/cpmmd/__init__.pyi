@@ -10,7 +10,11 @@ from .citation import cite as cite
 from .core.progress import Meter as Meter
 from .errors import CpmmdError as CpmmdError
 from .errors import CpmmdWarning as CpmmdWarning
-from .explain.values import ColumnContribution as ColumnContribution
+from .explain.differences import ColumnDifference as ColumnDifference
+from .explain.differences import ColumnEffect as ColumnEffect
+from .explain.differences import Histogram as Histogram
+from .explain.differences import PairDifference as PairDifference
+from .explain.differences import SuspiciousColumn as SuspiciousColumn
 from .explain.values import Effect as Effect
 from .explain.values import Explanation as Explanation
 from .explain.values import RowEvidence as RowEvidence
