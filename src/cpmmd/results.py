@@ -119,7 +119,18 @@ class TestResult(TestOutcome):
         return report(self, path, rows=rows, command=command, title=title, explanation=chosen, names=names)
 
     def try_explain(self, names: Sequence[str] = SAMPLES) -> Explanation | None:
-        """Return the explanation; None where the data are not at hand or cannot be explained."""
+        """Return the explanation; None where the data are not at hand or cannot be explained.
+
+        Parameters
+        ----------
+        names : sequence of str
+            What the two samples are called in words.
+
+        Returns
+        -------
+        Explanation or None
+            As :meth:`explain` returns it.
+        """
         if self.evidence is None:
             return None
         try:

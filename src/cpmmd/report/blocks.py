@@ -67,7 +67,13 @@ def columns(name: str, caption: str, samples: Sequence[str], items: Iterable[Blo
 
 def details(name: str, title: str, blocks: Iterable[Block | None]) -> Block:
     """Return blocks that a reader opens when wanted."""
-    return {"kind": "details", "id": name, "title": title, "blocks": [b for b in blocks if b is not None and not _empty(b)]}
+    return {
+        "kind": "details",
+        "id": name,
+        "title": title,
+        "open": False,
+        "blocks": [b for b in blocks if b is not None and not _empty(b)],
+    }
 
 
 def walk(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -80,7 +86,7 @@ def walk(blocks: Iterable[Block]) -> Iterator[Block]:
 
 def section(name: str, title: str, blocks: Iterable[Block | None]) -> Block:
     """Return a part of the report with a heading of its own; blocks without content are left out."""
-    return {"id": name, "title": title, "blocks": [b for b in blocks if b is not None and not _empty(b)]}
+    return {"id": name, "title": title, "open": False, "blocks": [b for b in blocks if b is not None and not _empty(b)]}
 
 
 def _empty(block: Block) -> bool:
