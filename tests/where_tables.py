@@ -106,9 +106,9 @@ def difference_of(x, y, rng, count=999, missing="error"):
     return difference_tables(pool, columns_of(pool, Preparation.fit(pool)), units, ALPHA, ("a", "b"))
 
 
-def named_by_us(values, rng):
+def named_by_us(values, rng, count=999):
     """Return the columns that cpmmd names."""
-    return {int(c.name[1:]) for c in difference_of(*frames(values), rng, missing="impute").columns if c.words}
+    return {int(c.name[1:]) for c in difference_of(*frames(values), rng, count, missing="impute").columns if c.words}
 
 
 def named_by_holm(values):

@@ -84,7 +84,7 @@ def compare(
     with progress("explaining"):
         explanation = where.explain_result(result, names) if answering.explain else None
         if answering.report is not None:
-            title = f"{x.label} v {y.label}"
+            title = " v ".join(names)
             shown: dict[str, Any] = {"explanation": explanation, "explain": answering.explain, "names": names}
             result.report(answering.report, command=again, title=title, **shown)
     if answering.json:

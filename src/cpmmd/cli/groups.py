@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from cpmmd.cli.comparison import Answering, compare
@@ -34,7 +35,7 @@ def compare_groups(file: str, column: str, reading: Reading, settings: Settings,
     again = command_line("test", [file], {"--split-by": column, **reading.arguments(), **settings.arguments(found.seed)})
     where = _explain(found, column) if answering.explain else {}
     if answering.report is not None:
-        _report(found, where, answering.report, title=f"{sample.label} by {column}", again=again)
+        _report(found, where, answering.report, title=f"{PurePath(sample.label).name} by {column}", again=again)
     if answering.json:
         say_json(_document(found, where, column, sample, groups, settings, again))
     else:

@@ -55,7 +55,7 @@ class ColumnEffect:
             return f"{self.value:+.{0 if abs(self.value) >= 10 else 1}f} days"
         if self.unit == "times the spread":
             return f"{self.value:.2f} × spread"
-        return f"{100 * self.value:{'.0f' if 'most' in self.unit else '+.0f'}} points"
+        return f"up to {100 * self.value:.0f} points" if "most" in self.unit else f"{100 * self.value:+.0f} points"
 
     @property
     def interval(self) -> str:

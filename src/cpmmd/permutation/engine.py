@@ -146,5 +146,5 @@ def left_out(bins: Bins) -> tuple[str, ...]:
     """Say which rows no bin has, if any."""
     if sum(bins.dropped) == 0:
         return ()
-    left = f"{bins.dropped[0]} rows of x and {bins.dropped[1]} of y"
+    left = f"{bins.dropped[0]} rows of the first sample and {bins.dropped[1]} of the second"
     return (f"{left}, drawn at random, do not fill a bin of {bins.size} and are left out",)

@@ -35,24 +35,15 @@ def location(explanation: Explanation | None, *, rows: bool) -> Block:
 def where_blocks(explanation: Explanation, *, rows: bool, prefix: str = "") -> list[Block | None]:
     """Return what is known of columns, pairs and rows; ``prefix`` keeps apart what two comparisons of one page call the same."""
     return [
-        _suspicious(explanation),
         column_list(explanation, prefix),
         _pairs(explanation, prefix),
         None if prefix else _witness(explanation, rows=rows),
     ]
 
 
-def _suspicious(explanation: Explanation) -> Block | None:
-    """Say what to leave out, first."""
-    if not explanation.suspicious:
-        return None
-    named = [f"{harmless(one.label)} is suspicious: {one.why}." for one in explanation.suspicious]
-    return blocks.notes(named)
-
-
 def column_list(explanation: Explanation, prefix: str = "") -> Block:
     """List every column, smallest p-value first, with its picture."""
-    suspicious = {one.name for one in explanation.suspicious}
+    suspicious = {one.name: one.why for one in explanation.suspicious}
     ordered = sorted(explanation.columns, key=lambda column: column.name not in suspicious)
     found = len(explanation.differing)
     said = f"{cells.count(found)} of {cells.count(len(ordered))}" if found else f"None of {cells.count(len(ordered))}"
@@ -60,7 +51,7 @@ def column_list(explanation: Explanation, prefix: str = "") -> Block:
         f"{prefix}columns",
         f"{said} column{'s' * (len(ordered) != 1)} differ{'s' * (found <= 1)}",
         [in_header(name) for name in explanation.names],
-        [_item(column, suspicious=column.name in suspicious, drawn=i < DRAWN) for i, column in enumerate(ordered[:LISTED])],
+        [_item(column, why=suspicious.get(column.name, ""), drawn=i < DRAWN) for i, column in enumerate(ordered[:LISTED])],
         note=f"{_left_out(len(ordered))}p is adjusted for all columns, from the test's own relabelings and all rows that it "
         "saw; intervals hold 95%, each for its own column. Beside an arrow: means, or shares.",
     )
@@ -71,7 +62,7 @@ def _left_out(count: int) -> str:
     return f"Listed are the first {LISTED} of {cells.count(count)} columns. {drawn}" if count > LISTED else drawn
 
 
-def _item(column: ColumnDifference, *, suspicious: bool, drawn: bool) -> Block:
+def _item(column: ColumnDifference, *, why: str, drawn: bool) -> Block:
     x, y = typical(column, nothing=cells.NOTHING)
     effect = column.effect
     return {
@@ -79,7 +70,7 @@ def _item(column: ColumnDifference, *, suspicious: bool, drawn: bool) -> Block:
         "kind": column.kind,
         "words": harmless(column.words, 80) if column.words else "",
         "differs": bool(column.words),
-        "suspicious": suspicious,
+        "suspicious": harmless(why, 160) if why else "",
         "pvalue": column.pvalue,
         "x": x,
         "y": y,

@@ -103,7 +103,7 @@ def _columns(block: Mapping[str, Any]) -> list[str]:
         (y, "measure"),
         ("Effect", "measure"),
     ]
-    rows = [[item["label"], item["words"] or "–", item["pvalue"], item["x"], item["y"], _effect(item)] for item in block["items"]]
+    rows = [[item["label"], _words(item), item["pvalue"], item["x"], item["y"], _effect(item)] for item in block["items"]]
     table = {
         "caption": block["caption"],
         "columns": [{"label": label, "type": kind} for label, kind in kinds],
@@ -111,6 +111,11 @@ def _columns(block: Mapping[str, Any]) -> list[str]:
         "note": block["note"],
     }
     return _table(table)
+
+
+def _words(item: Mapping[str, Any]) -> str:
+    said = item["words"] or "–"
+    return f"{said} (suspicious: {item['suspicious']})" if item["suspicious"] else said
 
 
 def _effect(item: Mapping[str, Any]) -> str:
