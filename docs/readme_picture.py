@@ -22,7 +22,7 @@ def main() -> None:
     explanation = result.explain()
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
     plotting.null_distribution(result, ax=axes[0])
-    plotting.column_contributions(explanation, ax=axes[1])
+    plotting.column_differences(explanation, ax=axes[1])
     plotting.witness_densities(explanation, ax=axes[2])
     for ax, title in zip(axes, ("Is there a difference?", "Where is it?", "How large is it?"), strict=True):
         ax.set_title(title, pad=36, fontweight="bold")  # above the legend

@@ -28,7 +28,7 @@ def test_html_says_verdict_and_where_with_a_picture():
     page = Page(result._repr_html_())
     words = " ".join(page.texts)
     assert "The samples differ" in words
-    assert result.explain().sentence in words
+    assert result.explain().where in words
     assert [column.label for column in result.explain().columns] == [t for t in page.texts if t.startswith("column ")]
     (image,) = page.all("img")
     assert image["src"].startswith("data:image/png;base64,")
@@ -71,13 +71,13 @@ def test_it_is_explained_once(monkeypatch):
     result._repr_html_()
     result.report()
     assert result.explain() is result.explain()
-    plotting.column_contributions(result, ax=Figure().subplots())
+    plotting.column_differences(result, ax=Figure().subplots())
     assert len(calls) == 1
 
 
 @pytest.mark.parametrize(
     "plot",
-    ["null_distribution", "criterion_path", "witness_densities", "column_contributions", "column_distributions", "pool_map"],
+    ["null_distribution", "criterion_path", "witness_densities", "column_differences", "column_distributions", "pool_map"],
 )
 def test_every_plot_takes_a_result_or_its_explanation(plot):
     result = two_sample_test(X, Y, rng=0)

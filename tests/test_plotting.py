@@ -28,7 +28,7 @@ HOSTILE = "$x_1$ \\frac{ <script>\n" + "long " * 50
 
 def answer(x, y, method="cp-full", **options):
     result = two_sample_test(x, y, method=method, rng=0, n_permutations=99, **options)
-    return result, result.explain(n_column_permutations=2)
+    return result, result.explain()
 
 
 def frame(rows, moved):
@@ -74,7 +74,7 @@ PICTURES = {
     "path": lambda ax: plotting.criterion_path(split()[0], ax=ax),
     "history": lambda ax: plotting.training_history(deep()[0], ax=ax),
     "witness": lambda ax: plotting.witness_densities(full()[1], ax=ax),
-    "contributions": lambda ax: plotting.column_contributions(mixed()[1], ax=ax),
+    "differences": lambda ax: plotting.column_differences(mixed()[1], ax=ax),
     "distributions": lambda ax: plotting.column_distributions(mixed()[1], ax=ax),
     "map": lambda ax: plotting.pool_map(mixed()[1], ax=ax),
     "power": lambda ax: plotting.power_curves(POWER, ax=ax),
@@ -132,7 +132,7 @@ def test_colours_stand_on_white_and_on_black():
             assert (light_one + 0.05) / (dark_one + 0.05) >= 3
 
 
-@pytest.mark.parametrize("name", ["contributions", "distributions", "map"])
+@pytest.mark.parametrize("name", ["differences", "distributions", "map"])
 def test_names_are_shown_as_they_are_and_short(name):
     figure, file = Figure(figsize=(9, 5)), BytesIO()
     ax = PICTURES[name](figure.subplots())
@@ -208,9 +208,9 @@ def test_witness_densities_are_densities():
         assert np.sum(heights) * (places[1] - places[0]) == pytest.approx(1, abs=0.03)
 
 
-def test_contributions_are_bars_from_the_largest_down():
-    ax = plotting.column_contributions(full()[1], ax=Figure().subplots())
-    assert [bar.get_width() for bar in ax.patches] == pytest.approx([100 * f.contribution for f in full()[1].columns])
+def test_differences_are_bars_of_the_distance_in_the_order_of_the_columns():
+    ax = plotting.column_differences(full()[1], ax=Figure().subplots())
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx([100 * f.distance for f in full()[1].columns])
     assert [label.get_text() for label in ax.get_yticklabels()] == [f.label for f in full()[1].columns]
 
 
@@ -310,7 +310,7 @@ def test_awkward_data_can_be_drawn(case):
     plotting.null_distribution(result, ax=axes[0])
     plotting.criterion_path(result, ax=axes[1])
     plotting.witness_densities(explanation, ax=axes[2])
-    plotting.column_contributions(explanation, ax=axes[3])
+    plotting.column_differences(explanation, ax=axes[3])
     plotting.column_distributions(explanation, ax=axes[4])
     plotting.pool_map(result, ax=axes[5])
     figure.draw_without_rendering()

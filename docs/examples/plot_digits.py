@@ -20,15 +20,15 @@ result = two_sample_test(without, with_nines, rng=0)
 print(result)
 
 # %%
-# How much of the difference each pixel carries, and the rows that speak for it most.
+# How far the samples are apart in each pixel, and the rows that speak for it most.
 explanation = result.explain()
-share = np.zeros(64)
+distance = np.zeros(64)
 for column in explanation.columns:
-    share[int(column.name)] = column.contribution
+    distance[int(column.name)] = column.distance
 
 figure, axes = plt.subplots(1, 4, figsize=(9, 2.6), layout="constrained")
-axes[0].imshow(share.reshape(8, 8), cmap="magma")
-axes[0].set_title("contribution")
+axes[0].imshow(distance.reshape(8, 8), cmap="magma")
+axes[0].set_title("distance")
 for ax, row in zip(axes[1:], explanation.top_y[:3], strict=True):
     ax.imshow(with_nines[row.row].reshape(8, 8), cmap="gray_r")
     ax.set_title(f"row {row.row} of y")

@@ -29,5 +29,5 @@ print(explanation.sentence)
 # %%
 # The cooling water valve, XMV(10), works against the step: it leads.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-plotting.column_contributions(explanation, ax=left)
+plotting.column_differences(explanation, ax=left)
 plotting.witness_densities(explanation, ax=right)

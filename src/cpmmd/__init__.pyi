@@ -16,7 +16,11 @@ from .equivalence.result import EquivalenceExplanation as EquivalenceExplanation
 from .equivalence.result import EquivalenceResult as EquivalenceResult
 from .errors import CpmmdError as CpmmdError
 from .errors import CpmmdWarning as CpmmdWarning
-from .explain.values import ColumnContribution as ColumnContribution
+from .explain.differences import ColumnDifference as ColumnDifference
+from .explain.differences import ColumnEffect as ColumnEffect
+from .explain.differences import Histogram as Histogram
+from .explain.differences import PairDifference as PairDifference
+from .explain.differences import SuspiciousColumn as SuspiciousColumn
 from .explain.values import Effect as Effect
 from .explain.values import Explanation as Explanation
 from .explain.values import RowEvidence as RowEvidence

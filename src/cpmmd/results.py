@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cpmmd.errors import InputError
 from cpmmd.explain.explanation import explain
 from cpmmd.explain.values import Explanation
+from cpmmd.explain.words import SAMPLES
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report.notebook import notebook_html
 from cpmmd.report.render import report
@@ -39,18 +41,18 @@ class TestResult(TestOutcome):
         given = {one.name: getattr(outcome, one.name) for one in fields(TestOutcome)}
         return cls(**{**given, **more})
 
-    def explain(self, *, max_rows: int = 2000, n_column_permutations: int = 5, top: int = 5, rng: Any = 0) -> Explanation:
-        """Return where the samples differ: rows, columns, an effect size; asked again, the answer is the same object.
+    def explain(self, *, max_rows: int = 2000, top: int = 5, rng: Any = 0, names: Sequence[str] = SAMPLES) -> Explanation:
+        """Return where the samples differ: columns, pairs of columns, rows; asked again, the answer is the same object.
 
         Parameters
         ----------
-        max_rows, n_column_permutations, top, rng
+        max_rows, top, rng, names
             As for :func:`cpmmd.explain.explain`.
 
         Returns
         -------
         Explanation
-            With ``sentence``, ``columns``, ``effect``, ...; print it for a summary.
+            With ``sentence``, ``columns``, ``pairs``, ``effect``, ...; print it for a summary.
 
         Examples
         --------
@@ -61,8 +63,8 @@ class TestResult(TestOutcome):
         >>> result.explain(max_rows=60).columns[0].name
         '1'
         """
-        key = (max_rows, n_column_permutations, top, rng)
-        options = {"max_rows": max_rows, "n_column_permutations": n_column_permutations, "top": top, "rng": rng}
+        options: dict[str, Any] = {"max_rows": max_rows, "top": top, "rng": rng, "names": names}
+        key = (max_rows, top, rng, tuple(names))
         if not isinstance(rng, int):
             return explain(self, **options)
         if key not in self._explanations:
@@ -78,6 +80,7 @@ class TestResult(TestOutcome):
         title: str | None = None,
         explanation: Explanation | None = None,
         explain: bool = True,
+        names: Sequence[str] = SAMPLES,
     ) -> str:
         """Return a report for a colleague, and write it when a path is given.
 
@@ -95,6 +98,8 @@ class TestResult(TestOutcome):
             What :meth:`explain` returned; computed when None.
         explain : bool
             False leaves out where the samples differ.
+        names : sequence of str
+            What the two samples are called; an explanation has its own.
 
         Returns
         -------
@@ -110,15 +115,26 @@ class TestResult(TestOutcome):
         >>> result.report(title="Before and after", explain=False).startswith("<!doctype html>")
         True
         """
-        chosen = (explanation or self.try_explain()) if explain else None
-        return report(self, path, rows=rows, command=command, title=title, explanation=chosen)
+        chosen = (explanation or self.try_explain(names)) if explain else None
+        return report(self, path, rows=rows, command=command, title=title, explanation=chosen, names=names)
 
-    def try_explain(self) -> Explanation | None:
-        """Return the explanation; None where the data are not at hand or cannot be explained."""
+    def try_explain(self, names: Sequence[str] = SAMPLES) -> Explanation | None:
+        """Return the explanation; None where the data are not at hand or cannot be explained.
+
+        Parameters
+        ----------
+        names : sequence of str
+            What the two samples are called in words.
+
+        Returns
+        -------
+        Explanation or None
+            As :meth:`explain` returns it.
+        """
         if self.evidence is None:
             return None
         try:
-            return self.explain()
+            return self.explain(names=names)
         except InputError:  # a kernel or sample that cannot be explained: who asks does without
             return None
 

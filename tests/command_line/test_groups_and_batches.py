@@ -44,9 +44,23 @@ def test_more_groups_are_each_compared_with_the_rest_and_adjusted(tmp_path):
     np.testing.assert_allclose([found["groups"][i]["adjusted"] for i in order], np.minimum(by_hand, 1))
     text = run("test", file, "--split-by", "g", *QUICK)
     assert text.stdout.splitlines()[0].endswith("from the rest (adjusted p <= 0.05).")
-    refused(run("test", file, "--split-by", "g", "--report", tmp_path / "r.html"), "two groups")
+    assert found["groups"][2]["explanation"]["columns"][0]["words"] == "higher"
+    assert all((group["explanation"] is not None) == group["reject"] for group in found["groups"])
+    assert "Rows of g = c are higher in 'v'." in text.stdout
     refused(run("test", file, "--split-by", "v"), "2 to 100 different values")
     refused(run("test", file, "--split-by", "x"), "Unknown column")
+
+
+@pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
+def test_more_groups_have_a_report_too(tmp_path, suffix):
+    file = grouped(tmp_path / "g.csv", ["a", "b", "c", "d"], ["c"])
+    report = tmp_path / f"r{suffix}"
+    result = run("test", file, "--split-by", "g", *QUICK, "--permutations", 999, "--report", report)
+    assert f"Report: {report}" in result.stdout
+    text = report.read_text()
+    assert "groups differ from the rest" in text
+    assert "Rows of g = c are higher in" in text
+    assert "cpmmd test" in text
 
 
 def test_batches_are_checked_one_line_each(batches):

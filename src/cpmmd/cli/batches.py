@@ -83,7 +83,7 @@ class Testing:
     def ask(self, sample: Any, name: str, n_permutations: int | None = None) -> Any:
         """Return what the detector says of a batch, with its effect size: p-values of batches that differ are all alike."""
         found = self.detector.test(sample.data, name=name, n_permutations=n_permutations, missing=self.missing)
-        return replace(found, effect=where.effect_in_passing(found.result))
+        return replace(found, effect=where.effect_of(found.result))
 
     def test_all(
         self, files: Sequence[str], known: dict[str, Any], keep: Callable[[dict[str, Any]], bool] | None
@@ -165,7 +165,7 @@ def _judge(batch: Checked, adjusted: float, alpha: float, *, explain: bool) -> C
     record = {**batch.record, "adjusted": adjusted, "reject": bool(adjusted <= alpha)}
     batch = replace(batch, record=record, judged=True)
     wanted = record["reject"] and explain and batch.result is not None
-    explanation = where.explain_if_found(batch.result) if wanted else None
+    explanation = where.explain_result(batch.result) if wanted else None
     if explanation is None:
         return batch
-    return replace(batch, columns=tuple(column.name for column in explanation.columns[:LEADING] if column.contribution > 0))
+    return replace(batch, columns=tuple(column.name for column in explanation.differing[:LEADING]))

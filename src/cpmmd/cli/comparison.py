@@ -80,18 +80,20 @@ def compare(
     if not answering.json and answering.report is None:  # the answer does not wait for its explanation; a report comes first
         note(noticed)
         _say_evidence(result, x, y)
+    names = where.sample_names(x.label, y.label)
     with progress("explaining"):
-        explanation = where.explain_if_found(result, in_full=answering.report is not None) if answering.explain else None
+        explanation = where.explain_result(result, names) if answering.explain else None
         if answering.report is not None:
-            title = f"{x.label} v {y.label}"
-            result.report(answering.report, command=again, title=title, explanation=explanation, explain=answering.explain)
+            title = " v ".join(names)
+            shown: dict[str, Any] = {"explanation": explanation, "explain": answering.explain, "names": names}
+            result.report(answering.report, command=again, title=title, **shown)
     if answering.json:
         say_json(_document(x, y, split_by, result, explanation, again, noticed))
     else:
         if answering.report is not None:
             note(noticed)
             _say_evidence(result, x, y)
-        if explanation is not None:
+        if explanation is not None and (result.reject or explanation.differing):
             where.say_where(explanation)
         say_end(again, "Report", answering.report)
     return bool(result.reject)
@@ -101,7 +103,7 @@ def _say_evidence(result: TestResult, x: FileSample, y: FileSample) -> None:
     say_verdict(result.verdict, differs=result.reject)
     say()
     say("Evidence")
-    for term, value in (("x", x.label), ("y", y.label), *result.facts):
+    for term, value in (("first", x.label), ("second", y.label), *result.facts):
         say(f"  {term:<12} {value}")
     sys.stdout.flush()
 

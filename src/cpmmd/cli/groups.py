@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from cpmmd.cli.comparison import Answering, compare
@@ -10,10 +11,12 @@ from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import note, probability, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line
-from cpmmd.errors import CpmmdError, InputError
+from cpmmd.cli.where import document, drop_hint, explain_result
+from cpmmd.errors import CpmmdError
 
 if TYPE_CHECKING:
     from cpmmd.data.files.sample import FileSample, Groups
+    from cpmmd.explain.values import Explanation
     from cpmmd.studies.many import ManyResults
 
 
@@ -28,17 +31,15 @@ def compare_groups(file: str, column: str, reading: Reading, settings: Settings,
     if len(groups.names) == 2:
         x, y = map(groups.group, groups.names)
         return compare(x, y, [file], reading, settings, answering, split_by=column), False
-    if answering.report is not None:
-        raise InputError(
-            f"A report is of one comparison. {column!r} has {len(groups.names)} groups, each compared with the rest; leave "
-            "--report out, or keep two groups in the file."
-        )
     found = _each_against_the_rest(groups, settings)
     again = command_line("test", [file], {"--split-by": column, **reading.arguments(), **settings.arguments(found.seed)})
+    where = _explain(found, column) if answering.explain else {}
+    if answering.report is not None:
+        _report(found, where, answering.report, title=f"{PurePath(sample.label).name} by {column}", again=again)
     if answering.json:
-        say_json(_document(found, column, sample, groups, settings, again))
+        say_json(_document(found, where, column, sample, groups, settings, again))
     else:
-        _say(found, column, groups, again)
+        _say(found, where, column, groups, again, answering.report)
     note(f"{name} could not be compared: {_why(error)}" for name, error in found.errors.items())
     return bool(found.rejected), bool(found.errors)
 
@@ -47,9 +48,28 @@ def _each_against_the_rest(groups: Groups, settings: Settings) -> ManyResults:
     from cpmmd.studies.many import run_many
 
     collect_garbage_from_now_on()
-    tests = {name: (groups.group(name).data, groups.rest(name).data) for name in groups.names}
+    # The group is the second sample: words say how the second differs from the first.
+    tests = {name: (groups.rest(name).data, groups.group(name).data) for name in groups.names}
     with progress("testing") as line:
         return run_many(tests, progress=line, **settings.keywords())
+
+
+def _explain(found: ManyResults, column: str) -> dict[str, Explanation]:
+    """Explain the groups that differ."""
+    with progress("explaining"):
+        answers = {name: explain_result(found.results[name], ("the rest", f"{column} = {name}")) for name in found.rejected}
+    return {name: answer for name, answer in answers.items() if answer is not None}
+
+
+def _report(found: ManyResults, where: dict[str, Explanation], path: str, *, title: str, again: str) -> None:
+    from cpmmd.report.groups import ComparedGroup, write_groups
+
+    compared = [
+        ComparedGroup(name, result, found.adjusted[name], name in found.rejected, where.get(name))
+        for name, result in found.results.items()
+    ]
+    failures = {name: _why(error) for name, error in found.errors.items()}
+    write_groups(compared, path, sentence=_sentence(found), title=title, command=again, failures=failures)
 
 
 def _sentence(found: ManyResults) -> str:
@@ -65,16 +85,23 @@ def _why(error: Exception) -> str:
 
 
 def _document(
-    found: ManyResults, column: str, sample: FileSample, groups: Groups, settings: Settings, again: str
+    found: ManyResults,
+    where: dict[str, Explanation],
+    column: str,
+    sample: FileSample,
+    groups: Groups,
+    settings: Settings,
+    again: str,
 ) -> dict[str, Any]:
     described = [
         {
             "group": name,
-            "rows": list(result.sizes),
+            "rows": list(result.sizes[::-1]),
             "pvalue": result.pvalue,
             "adjusted": found.adjusted[name],
             "statistic": result.statistic,
             "reject": name in found.rejected,
+            "explanation": document(where.get(name)),
         }
         for name, result in found.results.items()
     ]
@@ -93,7 +120,7 @@ def _document(
     }
 
 
-def _say(found: ManyResults, column: str, groups: Groups, again: str) -> None:
+def _say(found: ManyResults, where: dict[str, Explanation], column: str, groups: Groups, again: str, report: str | None) -> None:
     note(groups.sample.notes)
     say_verdict(_sentence(found), differs=bool(found.rejected))
     say()
@@ -103,7 +130,7 @@ def _say(found: ManyResults, column: str, groups: Groups, again: str) -> None:
             "differs" if name in found.rejected else "no difference",
             probability(result.pvalue),
             probability(found.adjusted[name]),
-            str(result.sizes[0]),
+            str(result.sizes[1]),
         )
         for name, result in found.results.items()
     ]
@@ -111,4 +138,9 @@ def _say(found: ManyResults, column: str, groups: Groups, again: str) -> None:
     say_table((column, "verdict", "p", "adjusted", "rows"), rows, right=(2, 3, 4))
     say()
     say("p-values are adjusted for the number of groups (Benjamini and Hochberg).")
-    say_end(again)
+    for explanation in where.values():
+        say()
+        say(f"  {explanation.where}")
+        for line in drop_hint(explanation):
+            say(f"  {line}")
+    say_end(again, "Report", report)

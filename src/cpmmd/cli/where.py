@@ -2,56 +2,101 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from cpmmd.cli.output import say, say_table
+from cpmmd.cli.output import probability, say, say_table
+from cpmmd.core.text import harmless
 from cpmmd.errors import CpmmdError
 
 if TYPE_CHECKING:
-    from cpmmd.explain.values import ColumnContribution, Explanation
+    from cpmmd.explain.differences import ColumnDifference
+    from cpmmd.explain.values import Explanation
     from cpmmd.results import TestResult
 
-TOP = 3
-# A look in passing: with all rows and permutations it would cost several times the test itself. Reports explain at full length.
-LOOK = {"max_rows": 500, "n_column_permutations": 2, "top": TOP}
+TOP = 8  # columns on the screen
+WIDEST = 28  # characters of a sample's name above its values
 
 
-def explain_if_found(result: TestResult, *, in_full: bool = False) -> Explanation | None:
-    """Return the explanation of a result that found a difference, in passing or in full; None where there is none to give."""
-    if not result.reject:
-        return None
+def explain_result(result: TestResult, names: tuple[str, str] | None = None) -> Explanation | None:
+    """Return the explanation of a result, the same in every form of the answer; None where there is none to give."""
     try:
-        return result.explain(**({} if in_full else LOOK))
+        return result.explain() if names is None else result.explain(names=names)
     except CpmmdError:
         return None
 
 
-def effect_in_passing(result: TestResult) -> float | None:
-    """Return how often a row is told from one of the other sample; None where that cannot be said."""
+def sample_names(x: str, y: str) -> tuple[str, str]:
+    """Return what to call two samples in a sentence: their files' names, without folders where those are enough.
+
+    Examples
+    --------
+    >>> sample_names("old/march.csv", "new/april.csv"), sample_names("old/a.csv", "new/a.csv"), sample_names("a.csv", "a.csv")
+    (('march.csv', 'april.csv'), ('old/a.csv', 'new/a.csv'), ('a.csv (first)', 'a.csv (second)'))
+    """
+    short = PurePath(x).name or x, PurePath(y).name or y
+    if short[0] != short[1]:
+        return short
+    return (x, y) if x != y else (f"{x} (first)", f"{y} (second)")
+
+
+def effect_of(result: TestResult) -> float | None:
+    """Return how often a row is told from one of the other sample, as its explanation says; None where that cannot be said."""
     from cpmmd.explain.explanation import effect_size
 
     try:
-        return effect_size(result, max_rows=LOOK["max_rows"]).probability
+        return effect_size(result).probability
     except CpmmdError:
         return None
 
 
 def say_where(explanation: Explanation) -> None:
-    """Print the sentence and the leading columns."""
+    """Print the sentences, the columns that differ, and pairs that changed."""
+    from cpmmd.explain.words import in_header
+
     say()
     say("Where")
-    say(f"  {explanation.sentence}")
-    say_table(
-        ("column", "share", "+-", "x", "y"),
-        [_row(column) for column in explanation.columns[:TOP]],
-        right=(1, 2, 3, 4),
-    )
+    say(f"  {explanation.where}")
+    say(f"  {explanation.told}")
+    for line in drop_hint(explanation):
+        say(f"  {line}")
+    shown = explanation.columns[: max(3, min(TOP, len(explanation.differing)))]
+    names = [harmless(in_header(name), WIDEST) for name in explanation.names]
+    say_table(("column", "difference", *names, "effect", "p"), [_row(column) for column in shown], right=(2, 3, 4, 5))
+    left = len(explanation.columns) - len(shown)
+    if left:
+        say(f"  ... and {left} more column{'s' * (left > 1)} (--json or --report has all); p is adjusted for all columns")
+    pairs = explanation.differing_pairs[:TOP]
+    if pairs:
+        say()
+        rows = [
+            (
+                " and ".join(pair.labels),
+                pair.words,
+                f"{pair.correlation_x:.2f}",
+                f"{pair.correlation_y:.2f}",
+                probability(pair.pvalue),
+            )
+            for pair in pairs
+        ]
+        say_table(("pair", "in the second they", *names, "p"), rows, right=(2, 3, 4))
 
 
-def _row(column: ColumnContribution) -> tuple[str, ...]:
+def drop_hint(explanation: Explanation) -> list[str]:
+    """Say how to leave suspicious columns out."""
+    import shlex
+
+    if not explanation.suspicious:
+        return []
+    flags = " ".join(f"--drop {shlex.quote(one.name)}" for one in explanation.suspicious)
+    return [f"Leave out what says nothing about the data: {flags}"]
+
+
+def _row(column: ColumnDifference) -> tuple[str, ...]:
     from cpmmd.explain.typical import typical
 
-    return (column.name, f"{column.contribution:.0%}", f"{column.standard_error:.0%}", *typical(column))
+    effect = "" if column.effect is None or not column.words else str(column.effect)
+    return (column.label, column.words, *typical(column), effect, probability(column.pvalue))
 
 
 def document(explanation: Explanation | None) -> dict[str, Any] | None:

@@ -57,6 +57,18 @@ def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
     raise unknown_name("value", value, known, parameter=name)
 
 
+def two_names(name: str, value: object) -> tuple[str, str]:
+    """Return ``value`` as two different texts."""
+    if (
+        isinstance(value, (tuple, list))
+        and len(value) == 2
+        and all(isinstance(one, str) for one in value)
+        and value[0] != value[1]
+    ):
+        return value[0], value[1]
+    raise wrong(name, "must be two different texts", value)
+
+
 def scale(value: object) -> None:
     """Refuse anything but None and the known ways of scaling columns."""
     if value is not None:

@@ -1,115 +1,240 @@
-"""How Y differs from X in one column, in numbers and in words."""
+"""What is found of one column, or of a pair of columns: frozen values that turn into JSON."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.plain import PlainDict
-from cpmmd.core.text import harmless
-from cpmmd.data.pool import Pool
-from cpmmd.data.preparation import MISSING
-from cpmmd.explain.columns import DataColumn, number_values
-from cpmmd.explain.words import LONGEST
-
-LEVELS = 5  # of a category, those with the largest difference
-CLEAR = 3.0  # standard errors from which a word such as "higher" is used: there may be many columns
-COMPARED = {"date": ("later", "earlier"), "boolean": ("more often true", "less often true")}
-Candidate = tuple[float, str]  # difference in standard errors, and its words
-
-
-def describe(pool: Pool, column: DataColumn, rows: Rows) -> PlainDict:
-    """Return means, spreads, levels and missing shares of a column in X and Y, and the ``difference`` in words."""
-    of_x, of_y = rows[rows < pool.m], rows[rows >= pool.m]
-    if column.kind == "category":
-        values = pool.categories[column.name]
-        return _describe_levels(_count(values[of_x]), _count(values[of_y]))
-    x, y = number_values(pool, of_x, column), number_values(pool, of_y, column)
-    a, b = _Moments.of(x[~np.isnan(x)]), _Moments.of(y[~np.isnan(y)])
-    missing = 1 - a.size / len(x), 1 - b.size / len(y)
-    candidates = [_share_candidate("missing", *missing, len(x), len(y)), *_number_candidates(a, b, column.kind)]
-    return {
-        "mean_x": a.mean,
-        "mean_y": b.mean,
-        "spread_x": a.spread,
-        "spread_y": b.spread,
-        "missing_x": missing[0],
-        "missing_y": missing[1],
-        "difference": _clearest(candidates),
-    }
+from cpmmd.core.plain import PlainDict, plain_dict
 
 
 @dataclass(frozen=True)
-class _Moments:
-    """Size, mean, standard deviation and kurtosis of the values that are there."""
+class ColumnEffect:
+    """How large a column's difference is, Y against X.
 
-    size: int
-    mean: float | None = None
-    spread: float | None = None
-    kurtosis: float = 3.0
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    low, high : float
+        Its 95% interval, for this column alone: of 100 such intervals, about 95 hold what the whole populations have.
+    unit : str
+        ``"standard deviations"`` between the means, ``"days"`` between mean dates, ``"times the spread"`` (ratio of standard
+        deviations), ``"of the rows"`` (difference of a share), or ``"of the rows at most"`` (largest difference of the
+        distribution functions).
+    what : str
+        What the share is of, where it is one: a level's name in quotes, ``"missing"``, ``"true"``; else empty.
 
-    @classmethod
-    def of(cls, values: Array) -> _Moments:
-        if not len(values):
-            return cls(0)
-        mean, spread = float(values.mean()), float(values.std())
-        fourth = float(np.mean(((values - mean) / spread) ** 4)) if spread > 0 else 3.0
-        return cls(len(values), mean, spread, fourth)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
+    >>> effect = two_sample_test(x, y, rng=0).explain().columns[0].effect
+    >>> effect.unit, effect.low < effect.value < effect.high
+    ('standard deviations', True)
+    """
 
+    value: float
+    low: float
+    high: float
+    unit: str
+    what: str = ""
 
-def _number_candidates(a: _Moments, b: _Moments, kind: str) -> list[Candidate]:
-    if a.mean is None or b.mean is None or a.spread is None or b.spread is None:
-        return []
-    more, less = COMPARED.get(kind, ("higher", "lower"))
-    apart = _score(b.mean - a.mean, math.hypot(a.spread / math.sqrt(a.size), b.spread / math.sqrt(b.size)))
-    answer = [(abs(apart), more if apart > 0 else less)]
-    if kind != "boolean" and max(a.spread, b.spread) > 0:
-        # log s has variance (kurtosis - 1) / 4n, to first order
-        error = math.sqrt(sum(max(c.kurtosis - 1, 0.0) / (4 * c.size) for c in (a, b)))
-        wider = _score(_log(b.spread) - _log(a.spread), error)
-        answer.append((abs(wider), "more spread out" if wider > 0 else "less spread out"))
-    return answer
+    def to_dict(self) -> PlainDict:
+        """Return the effect in plain JSON types."""
+        return plain_dict(vars(self))
 
+    @property
+    def short(self) -> str:
+        """The estimate in a few characters."""
+        if self.unit == "standard deviations":
+            return f"{self.value:+.2f} sd"
+        if self.unit == "days":
+            return f"{self.value:+.{0 if abs(self.value) >= 10 else 1}f} days"
+        if self.unit == "times the spread":
+            return f"{self.value:.2f} × spread"
+        return f"up to {100 * self.value:.0f} points" if "most" in self.unit else f"{100 * self.value:+.0f} points"
 
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
+    @property
+    def interval(self) -> str:
+        """The interval in a few characters."""
+        low, high = (100 * self.low, 100 * self.high) if "rows" in self.unit else (self.low, self.high)
+        form = ".0f" if "rows" in self.unit or (self.unit == "days" and abs(self.value) >= 10) else ".2f"
+        return f"{low:{form}} to {high:{form}}"
 
-
-def _score(difference: float, error: float) -> float:
-    if difference == 0:
-        return 0.0
-    return difference / error if error > 0 else math.copysign(math.inf, difference)
-
-
-def _describe_levels(x: Counter[str], y: Counter[str]) -> PlainDict:
-    m, n = x.total(), y.total()
-    shares = {level: (x[level] / m, y[level] / n) for level in sorted(x | y)}
-    leading = sorted(shares, key=lambda level: -abs(shares[level][1] - shares[level][0]))[:LEVELS]
-    names = ["missing" if level == MISSING else f"'{harmless(level, LONGEST)}'" for level in leading]
-    candidates = [_share_candidate(name, *shares[level], m, n) for name, level in zip(names, leading, strict=True)]
-    return {
-        "levels": {level: shares[level] for level in leading},
-        "missing_x": x[MISSING] / m,
-        "missing_y": y[MISSING] / n,
-        "difference": _clearest(candidates),
-    }
-
-
-def _count(values: Any) -> Counter[str]:
-    return Counter(MISSING if value is None else value for value in values)
-
-
-def _share_candidate(what: str, x: float, y: float, m: int, n: int) -> Candidate:
-    pooled = (m * x + n * y) / (m + n)
-    score = _score(y - x, math.sqrt(pooled * (1 - pooled) * (1 / m + 1 / n)))
-    return abs(score), f"{'more' if score > 0 else 'less'} often {what}"
+    def __str__(self) -> str:
+        return f"{self.short} ({self.interval})"
 
 
-def _clearest(candidates: list[Candidate]) -> str:
-    score, words = max(candidates, key=lambda candidate: candidate[0])
-    return words if score > CLEAR else ""
+@dataclass(frozen=True)
+class Histogram:
+    """The shares of both samples' values, class by class.
+
+    Attributes
+    ----------
+    edges : tuple of float
+        Ends of the classes, one more than there are, where the values are on a line; values beyond are in the outer ones.
+    labels : tuple of str
+        Names of the classes, where each is one value or level; empty for classes between edges.
+    x, y : tuple of float
+        Share of each class among the values that are there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
+    >>> histogram = two_sample_test(x, y, rng=0).explain().columns[0].histogram
+    >>> len(histogram.edges) - len(histogram.x), round(sum(histogram.y), 6)
+    (1, 1.0)
+    """
+
+    edges: tuple[float, ...]
+    labels: tuple[str, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+    def to_dict(self) -> PlainDict:
+        """Return the shares in plain JSON types."""
+        return plain_dict(vars(self))
+
+
+@dataclass(frozen=True)
+class ColumnDifference:
+    """How one column differs between the samples.
+
+    Attributes
+    ----------
+    name, label : str
+        The column as the data calls it, and as text for a person (``"column 3"`` for arrays).
+    kind : str
+        ``"number"``, ``"date"``, ``"boolean"``, ``"category"`` or ``"patch"`` (a rectangle of an image).
+    pvalue : float
+        From the test's own relabelings, adjusted over all columns: the chance that any column that does not differ is at or
+        below alpha is at most alpha.
+    words : str
+        How Y differs from X: ``"higher"``, ``"more spread out"``, ``"more often 'red'"``, ``"more often missing"``, ``"later"``;
+        empty where the p-value is above alpha.
+    effect : ColumnEffect or None
+        How large the difference is that the words speak of, with its interval; None where it has no size (all values missing).
+    distance : float
+        Largest difference of the distribution functions, or half the sum of the differences of shares: 0 alike, 1 apart.
+    mean_x, mean_y, spread_x, spread_y : float or None
+        Means and standard deviations of numbers (dates in days since 1970); None for categories.
+    levels : mapping of str to tuple of float, or None
+        Shares of a category's levels in X and Y, largest difference first; None for numbers.
+    missing_x, missing_y : float
+        Shares of missing values.
+    histogram : Histogram or None
+        Both samples' values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
+    >>> column = two_sample_test(x, y, rng=0).explain().columns[0]
+    >>> column.name, column.words, column.pvalue
+    ('1', 'higher', 0.001)
+    """
+
+    name: str
+    label: str
+    kind: str
+    pvalue: float
+    words: str = ""
+    effect: ColumnEffect | None = None
+    distance: float = 0.0
+    mean_x: float | None = None
+    mean_y: float | None = None
+    spread_x: float | None = None
+    spread_y: float | None = None
+    levels: Mapping[str, tuple[float, float]] | None = None
+    missing_x: float = 0.0
+    missing_y: float = 0.0
+    histogram: Histogram | None = None
+
+    def to_dict(self) -> PlainDict:
+        """Return the column in plain JSON types."""
+        parts = {name: None if part is None else part.to_dict() for name, part in self._parts.items()}
+        return plain_dict({**vars(self), **parts})
+
+    @property
+    def _parts(self) -> dict[str, ColumnEffect | Histogram | None]:
+        return {"effect": self.effect, "histogram": self.histogram}
+
+
+@dataclass(frozen=True)
+class PairDifference:
+    """How the dependence of two columns differs between the samples.
+
+    Attributes
+    ----------
+    names, labels : tuple of str
+        The two columns.
+    pvalue : float
+        From the test's own relabelings, adjusted over all pairs that were looked at.
+    words : str
+        How they go together in Y, against X; empty where the p-value is above alpha.
+    correlation_x, correlation_y : float
+        Of their normal scores in either sample; for a category, of the level that changed most.
+    levels : tuple of str
+        The levels that the correlation is of, empty for columns of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(100, 3)), data.normal(size=(100, 3))
+    >>> y[:, 1] = 0.8 * y[:, 0] + 0.6 * y[:, 1]
+    >>> pair = two_sample_test(x, y, rng=0).explain().pairs[0]
+    >>> pair.names, pair.pvalue, pair.words
+    (('0', '1'), 0.001, 'go together more closely')
+    """
+
+    names: tuple[str, str]
+    labels: tuple[str, str]
+    pvalue: float
+    words: str
+    correlation_x: float
+    correlation_y: float
+    levels: tuple[str, str] = ("", "")
+
+    def to_dict(self) -> PlainDict:
+        """Return the pair in plain JSON types."""
+        return plain_dict(vars(self))
+
+
+@dataclass(frozen=True)
+class SuspiciousColumn:
+    """A column that tells the samples apart without saying anything about them.
+
+    Attributes
+    ----------
+    name, label : str
+        The column.
+    why : str
+        What makes it suspicious, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = np.c_[np.arange(40), data.normal(size=40)], np.c_[np.arange(40, 80), data.normal(size=40)]
+    >>> [one.name for one in two_sample_test(x, y, rng=0).explain().suspicious]
+    ['0']
+    """
+
+    name: str
+    label: str
+    why: str
+
+    def to_dict(self) -> PlainDict:
+        """Return the column in plain JSON types."""
+        return plain_dict(vars(self))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from cpmmd.procedures.median import median_kernel
 from cpmmd.procedures.outcome import TestOutcome
 
 NOT_HELD_OUT = (
-    "the rows explained are the rows that chose the kernel, so shares and effect may flatter; a method that splits, such as "
-    "cp-linear, explains rows that had no part in it"
+    "rows are told apart by a kernel that was chosen on these rows, so how well may flatter (columns and pairs do not look at "
+    "the kernel); a method that splits, such as cp-linear, uses rows that had no part in it"
 )
 
 
@@ -46,11 +46,6 @@ class ExplainedRows:
     matrix: Array
     notes: tuple[str, ...]
 
-    def some(self, at_most: int, rng: np.random.Generator) -> ExplainedRows:
-        """Return no more than so many of the rows."""
-        kept = draw_rows(self.labels, at_most, rng)
-        return replace(self, rows=self.rows[kept], labels=self.labels[kept], matrix=self.matrix[kept])
-
     def row_numbers(self, rows: Rows) -> Rows:
         """Return the numbers of pool rows in their own sample, as it was passed in."""
         if self.pool.kept is not None:
@@ -77,8 +72,12 @@ def gather_rows(outcome: TestOutcome, max_rows: int, rng: np.random.Generator) -
     kernel = outcome.kernel
     if kernel is None:
         kernel = median_kernel(matrix, "gaussian")
-        notes.append(f"the method names no kernel; explained with a Gaussian at the median distance, {kernel.bandwidth:.4g}")
+        notes.append(
+            f"the method names no kernel; rows are told apart with a Gaussian at the median distance, {kernel.bandwidth:.4g}"
+        )
     if len(rows) < len(tested):
-        notes.append(f"{len(rows)} of {len(tested)} tested rows, drawn at random, are explained")
+        notes.append(
+            f"rows are told apart, the most telling ones named, among {len(rows)} of {len(tested)} tested rows, drawn at random"
+        )
     order = own_order(matrix)
     return ExplainedRows(pool, preparation, kernel, tested, rows[order], rows[order] < pool.m, matrix[order], tuple(notes))

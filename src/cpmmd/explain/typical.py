@@ -7,28 +7,34 @@ from collections.abc import Callable
 from cpmmd.core.text import harmless, number_format
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.columns import date_text
-from cpmmd.explain.values import ColumnContribution
+from cpmmd.explain.differences import ColumnDifference
 
 LEVEL = 24  # characters of a level
 WHOLE = 1e12  # means from 1e7 up to here are shown without decimals rather than with an exponent: identifiers, seconds, prices
 
 
-def typical(column: ColumnContribution, *, nothing: str = "") -> tuple[str, str]:
+def typical(column: ColumnDifference, *, nothing: str = "") -> tuple[str, str]:
     """Return what is typical of a column in X and in Y, ``nothing`` where all values are missing.
 
     Examples
     --------
-    >>> from cpmmd.explain.values import ColumnContribution
-    >>> typical(ColumnContribution("colour", "colour", "category", 0.5, 0.1, levels={"red": (0.3, 0.55), "blue": (0.7, 0.45)}))
+    >>> from cpmmd.explain.differences import ColumnDifference
+    >>> typical(ColumnDifference("colour", "colour", "category", 0.5, levels={"red": (0.3, 0.55), "blue": (0.7, 0.45)}))
     ('red 30%', 'red 55%')
-    >>> typical(ColumnContribution("day", "day", "date", 0.5, 0.1, mean_x=19771.4, mean_y=19802.0))
+    >>> typical(ColumnDifference("day", "day", "date", 0.5, mean_x=19771.4, mean_y=19802.0))
     ('2024-02-18', '2024-03-20')
     """
+    what = column.effect.what if column.effect is not None and column.words else ""
+    if what == "missing":
+        return f"missing {column.missing_x:.0%}", f"missing {column.missing_y:.0%}"
     if column.levels:
-        level, shares = next(iter(column.levels.items()))  # the largest difference comes first
+        level, shares = next(iter(column.levels.items()))  # the one that the words speak of comes first
         name = "missing" if level == MISSING else harmless(level, LEVEL)
         return f"{name} {shares[0]:.0%}", f"{name} {shares[1]:.0%}"
     means = (column.mean_x, column.mean_y)
+    if column.effect is not None and column.words and column.effect.unit == "times the spread":
+        spreads = [spread for spread in (column.spread_x, column.spread_y) if spread is not None]
+        return f"sd {spreads[0]:.3g}", f"sd {spreads[1]:.3g}"
     show = _as(column.kind, [mean for mean in means if mean is not None])
     x, y = (nothing if mean is None else show(mean) for mean in means)
     return x, y

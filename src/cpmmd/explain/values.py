@@ -8,6 +8,7 @@ from typing import Any
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import PlainDict, plain_dict, to_plain
+from cpmmd.explain.differences import ColumnDifference, PairDifference, SuspiciousColumn
 from cpmmd.procedures.outcome import TestOutcome
 
 PRINTED = 8  # columns in the printed summary
@@ -26,7 +27,7 @@ class RowEvidence:
     witness : float
         Positive where X is denser, negative where Y is.
     values : mapping of str to object
-        The row as it came, the columns with the largest contributions first.
+        The row as it came, the columns that differ most first.
 
     Examples
     --------
@@ -46,67 +47,6 @@ class RowEvidence:
     def to_dict(self) -> PlainDict:
         """Return the row in plain JSON types."""
         return {"sample": self.sample, "row": self.row, "witness": self.witness, "values": to_plain(self.values)}
-
-
-@dataclass(frozen=True)
-class ColumnContribution:
-    """What one column has to do with the difference.
-
-    Attributes
-    ----------
-    name, label : str
-        The column as the data calls it, and as text for a person (``"column 3"`` for arrays).
-    kind : str
-        ``"number"``, ``"date"``, ``"boolean"``, ``"category"`` or ``"patch"`` (a rectangle of an image).
-    contribution : float
-        Share of the squared MMD (or of its noise, where that is larger) that is lost when the column is permuted across the
-        pool. Columns that tell the same story share it, columns that work together each have all of it, so the shares need not
-        add up to 1; noise can make them negative.
-    standard_error : float
-        Of the contribution: that of the permutations and that of the rows, together.
-    mean_x, mean_y, spread_x, spread_y : float or None
-        Means and standard deviations of numbers (dates in days since 1970); None for categories.
-    levels : mapping of str to tuple of float, or None
-        Shares of a category's levels in X and Y, largest difference first; None for numbers.
-    missing_x, missing_y : float
-        Shares of missing values.
-    difference : str
-        How Y differs from X in this column alone, in words: ``"higher"``, ``"more often 'red'"``; empty where that is not
-        clear or the test found no difference.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
-    >>> column = two_sample_test(x, y, rng=0).explain().columns[0]
-    >>> column.name, column.difference
-    ('1', 'higher')
-    """
-
-    name: str
-    label: str
-    kind: str
-    contribution: float
-    standard_error: float
-    mean_x: float | None = None
-    mean_y: float | None = None
-    spread_x: float | None = None
-    spread_y: float | None = None
-    levels: Mapping[str, tuple[float, float]] | None = None
-    missing_x: float = 0.0
-    missing_y: float = 0.0
-    difference: str = ""
-
-    @property
-    def clear(self) -> bool:
-        """Whether the contribution is positive beyond two standard errors."""
-        return self.contribution > 2 * self.standard_error and self.contribution > 0
-
-    def to_dict(self) -> PlainDict:
-        """Return the column in plain JSON types."""
-        return plain_dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -149,18 +89,27 @@ class Explanation:
 
     Attributes
     ----------
-    sentence : str
-        The finding in plain words.
+    where, told : str
+        Where the samples differ, and how well their rows are told apart, in plain words.
+    columns : tuple of ColumnDifference
+        Every column, smallest p-value first, then the largest distance.
+    pairs : tuple of PairDifference
+        Pairs of columns, those whose dependence changed most first.
+    suspicious : tuple of SuspiciousColumn
+        Columns that tell the samples apart without saying anything about them: identifiers, counters, clocks, constants.
+    pvalue_without : float or None
+        Of all other columns and their pairs together, under the same relabelings; None where no column is suspicious, or no
+        other is left.
+    effect : Effect
+        How well rows are told apart by the test's kernel, on rows that the witness has not seen.
+    names : tuple of str
+        What the samples are called.
     witness_x, witness_y : array
-        Witness of each explained row, itself left out of its sample's mean; positive speaks for X, negative for Y.
+        Witness of each row that was drawn for it, itself left out of its sample's mean; positive speaks for X, negative for Y.
     rows_x, rows_y : array of int
         The numbers of those rows in the samples as they were passed in.
     top_x, top_y : tuple of RowEvidence
         The rows of X that are most unlike Y, and the rows of Y that are most unlike X.
-    columns : tuple of ColumnContribution
-        Columns by contribution, largest first.
-    effect : Effect
-        An effect size, on rows that the witness has not seen.
     held_out : bool
         Whether the explained rows had no part in choosing the kernel.
     notes : tuple of str
@@ -174,32 +123,55 @@ class Explanation:
     >>> from cpmmd import two_sample_test
     >>> data = np.random.default_rng(0)
     >>> explanation = two_sample_test(data.normal(size=(60, 2)), data.normal(size=(60, 2)) + [0, 2], rng=0).explain(top=3)
-    >>> explanation.columns[0].difference, explanation.effect.low > 0.5, [row.sample for row in explanation.top_y]
+    >>> explanation.columns[0].words, explanation.effect.low > 0.5, [row.sample for row in explanation.top_y]
     ('higher', True, ['y', 'y', 'y'])
     """
 
-    sentence: str
+    where: str
+    told: str
+    columns: tuple[ColumnDifference, ...]
+    pairs: tuple[PairDifference, ...]
+    suspicious: tuple[SuspiciousColumn, ...]
+    pvalue_without: float | None
+    effect: Effect
+    names: tuple[str, str]
     witness_x: Array
     witness_y: Array
     rows_x: Rows
     rows_y: Rows
     top_x: tuple[RowEvidence, ...]
     top_y: tuple[RowEvidence, ...]
-    columns: tuple[ColumnContribution, ...]
-    effect: Effect
     held_out: bool
     notes: tuple[str, ...] = ()
     outcome: TestOutcome | None = field(default=None, repr=False)
 
+    @property
+    def sentence(self) -> str:
+        """The finding in plain words."""
+        return f"{self.where} {self.told}"
+
+    @property
+    def differing(self) -> tuple[ColumnDifference, ...]:
+        """The columns that differ at the test's level, all of them together."""
+        return tuple(column for column in self.columns if column.words)
+
+    @property
+    def differing_pairs(self) -> tuple[PairDifference, ...]:
+        """The pairs whose dependence differs at the test's level, all of them together."""
+        return tuple(pair for pair in self.pairs if pair.words)
+
     def to_dict(self) -> PlainDict:
         """Return the explanation in plain JSON types."""
+        lists = {name: getattr(self, name) for name in ("columns", "pairs", "suspicious", "top_x", "top_y")}
         return plain_dict(
             {
                 "sentence": self.sentence,
+                "where": self.where,
+                "told": self.told,
+                "names": list(self.names),
                 "effect": self.effect.to_dict(),
-                "columns": [column.to_dict() for column in self.columns],
-                "top_x": [row.to_dict() for row in self.top_x],
-                "top_y": [row.to_dict() for row in self.top_y],
+                **{name: [one.to_dict() for one in found] for name, found in lists.items()},
+                "pvalue_without": self.pvalue_without,
                 "witness_x": self.witness_x,
                 "witness_y": self.witness_y,
                 "rows_x": self.rows_x,
@@ -213,18 +185,22 @@ class Explanation:
         from cpmmd.core.text import harmless
         from cpmmd.explain.words import LONGEST
 
-        leading = self.columns[:PRINTED]
-        names = [f"{harmless(f.label, LONGEST)}{': y is ' * bool(f.difference)}{f.difference}" for f in leading]
-        shares = [f"    {f.contribution:7.1%} +- {f.standard_error:.1%}  {name}" for f, name in zip(leading, names, strict=True)]
+        columns = [
+            f"    {c.pvalue:<8.3g} {harmless(c.label, LONGEST)}{': ' * bool(c.words)}{c.words}{f', {c.effect}' * bool(c.words)}"
+            for c in self.columns[:PRINTED]
+        ]
+        pairs = [f"    {p.pvalue:<8.3g} {harmless(' and '.join(p.labels), LONGEST)}: {p.words}" for p in self.differing_pairs]
         tops = [
-            f"  rows of {sample}    {', '.join(str(row.row) for row in rows)}"
-            for sample, rows in (("x", self.top_x), ("y", self.top_y))
+            f"  rows of {harmless(sample, LONGEST)}: {', '.join(str(row.row) for row in rows)}"
+            for sample, rows in zip(self.names, (self.top_x, self.top_y), strict=True)
         ]
         return "\n".join(
             [
                 self.sentence,
-                "  columns      share of the squared MMD lost when the column is permuted",
-                *shares,
+                *(f"  suspicious   {harmless(one.label, LONGEST)}: {one.why}" for one in self.suspicious),
+                "  columns      p-value, adjusted for all columns",
+                *columns,
+                *(["  pairs        p-value, adjusted for all pairs", *pairs[:PRINTED]] if pairs else []),
                 *tops,
                 *(f"  note         {note}" for note in self.notes),
             ]

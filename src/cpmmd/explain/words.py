@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cpmmd.core.text import harmless
-from cpmmd.explain.values import ColumnContribution, Effect
 
 LONGEST = 40  # characters of a name in a sentence
 NAMED = 3  # columns in a sentence
-NEAR_THE_TOP = 0.2  # a column is named when it has this share of the first one's contribution
+SAMPLES = ("the first sample", "the second sample")
 
 
 def quote_name(name: str, label: str) -> str:
@@ -18,27 +17,17 @@ def quote_name(name: str, label: str) -> str:
     return f"'{short}'" if name == label else short
 
 
-def sentence(columns: Sequence[ColumnContribution], effect: Effect, *, reject: bool, pvalue: float, alpha: float) -> str:
-    """Say where the samples differ, or that no difference was found."""
-    told = f"a random row of y looks more like y than a random row of x does {effect}"
-    if not reject:
-        return f"No difference was found (p = {pvalue:.3g} at level {alpha:g}): {told}, where 50% is no difference at all."
-    named = _name_leaders(columns)
-    if not named:
-        return f"The samples differ, but no single column stands out; {told}."
-    return f"Rows of y are {named}; {told}."
-
-
-def _name_leaders(columns: Sequence[ColumnContribution]) -> str:
-    """Say how the leading columns differ, those that differ in the same way together."""
-    clear = [f for f in columns if f.clear]
-    ways: dict[str, list[str]] = {}
-    for f in clear[:NAMED]:
-        if f.contribution >= NEAR_THE_TOP * clear[0].contribution:
-            ways.setdefault(f.difference or "different", []).append(quote_name(f.name, f.label))
-    several = any(len(names) > 1 for names in ways.values())
-    return _join([f"{way} in {_join(names)}" for way, names in ways.items()], ", and " if several else " and ")
-
-
-def _join(parts: list[str], last: str = " and ") -> str:
+def join(parts: Sequence[str], last: str = " and ") -> str:
+    """Return parts of a sentence with commas between them."""
     return last.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def in_header(sample: str) -> str:
+    """Return a sample's name as it stands above a column.
+
+    Examples
+    --------
+    >>> in_header("the first sample"), in_header("after.csv")
+    ('first sample', 'after.csv')
+    """
+    return harmless(sample.removeprefix("the "), LONGEST)

@@ -184,6 +184,6 @@ def left_out(bins: Bins) -> tuple[str, ...]:
     """Say which rows no bin has, if any."""
     if sum(bins.dropped) == 0:
         return ()
-    left = f"{bins.dropped[0]} rows of x and {bins.dropped[1]} of y"
+    left = f"{bins.dropped[0]} rows of the first sample and {bins.dropped[1]} of the second"
     bin_ = f"a bin of {bins.size}" if bins.contrast is None else "a bin of units"
     return (f"{left}, drawn at random, do not fill {bin_} and are left out",)

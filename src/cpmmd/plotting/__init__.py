@@ -6,7 +6,7 @@ without colour; text takes the colours of the matplotlib style in force, so that
 
 from cpmmd.plotting.batches import batch_effects, batch_series
 from cpmmd.plotting.distributions import column_distributions
-from cpmmd.plotting.explanations import column_contributions, witness_densities
+from cpmmd.plotting.explanations import column_differences, witness_densities
 from cpmmd.plotting.maps import pool_map
 from cpmmd.plotting.null import null_distribution
 from cpmmd.plotting.power import power_curves
@@ -15,7 +15,7 @@ from cpmmd.plotting.selection import criterion_path, training_history
 __all__ = [
     "batch_effects",
     "batch_series",
-    "column_contributions",
+    "column_differences",
     "column_distributions",
     "criterion_path",
     "null_distribution",

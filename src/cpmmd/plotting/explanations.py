@@ -1,4 +1,4 @@
-"""Where the samples differ: the witness of their rows, the contributions of their columns."""
+"""Where the samples differ: the witness of their rows, the distance of their columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cpmmd.explain.words import in_header
 from cpmmd.plotting.style import BLUE, GREY, STYLES, area, axes, density, legend, span, text
 from cpmmd.plotting.subject import Subject, explanation_of
 
@@ -39,18 +40,19 @@ def witness_densities(subject: Subject, *, ax: Axes | None = None) -> Axes:
     >>> data = np.random.default_rng(0)
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
     >>> plotting.witness_densities(result.explain(), ax=Figure().subplots()).get_xlabel()
-    'witness of a row (left: like y, right: like x)'
+    'witness of a row (left: like second sample, right: like first sample)'
     """
     ax, explanation = axes(ax), explanation_of(subject)
     samples = (explanation.witness_x, explanation.witness_y)
     low, high = span(np.concatenate(samples), 0.15)
     grid = np.linspace(low, high, GRID)
-    for values, style in zip(samples, STYLES, strict=True):
+    names = [text(in_header(name)) for name in explanation.names]
+    for values, style, name in zip(samples, STYLES, names, strict=True):
         heights = density(values, grid)
         ax.fill_between(grid, heights, linewidth=0, **area(style.colour, style.hatch))
-        ax.plot(grid, heights, color=style.colour, linestyle=style.line, label=f"rows of {style.name} ({len(values)})")
+        ax.plot(grid, heights, color=style.colour, linestyle=style.line, label=f"{name} ({len(values)} rows)")
     ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_xlabel("witness of a row (left: like y, right: like x)")
+    ax.set_xlabel(f"witness of a row (left: like {names[1]}, right: like {names[0]})")
     ax.set_ylabel("density")
     ax.set_yticks([])
     ax.set_ylim(bottom=0)
@@ -58,8 +60,8 @@ def witness_densities(subject: Subject, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def column_contributions(subject: Subject, *, ax: Axes | None = None) -> Axes:
-    """Draw the largest contributions of columns as bars, with two standard errors either way.
+def column_differences(subject: Subject, *, ax: Axes | None = None) -> Axes:
+    """Draw how far the samples are apart in each column, the columns that differ beyond chance filled.
 
     Parameters
     ----------
@@ -80,19 +82,23 @@ def column_contributions(subject: Subject, *, ax: Axes | None = None) -> Axes:
     >>> from cpmmd import plotting, two_sample_test
     >>> data = np.random.default_rng(0)
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
-    >>> plotting.column_contributions(result, ax=Figure().subplots()).get_xlabel()
-    'squared MMD lost when permuted (%)'
+    >>> plotting.column_differences(result, ax=Figure().subplots()).get_xlabel()
+    'distance of the samples in the column (% of the rows)'
     """
     ax, explanation = axes(ax), explanation_of(subject)
     columns = explanation.columns[:BARS]
-    positions = np.arange(len(columns))[::-1]
-    shares = np.array([100 * f.contribution for f in columns])
-    errors = np.array([200 * f.standard_error for f in columns])
-    ax.barh(positions, shares, height=0.7, **area(BLUE, "///"))
-    ax.errorbar(shares, positions, xerr=errors, fmt="o", color=BLUE, markersize=4, capsize=3)
-    ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_yticks(positions, [text(f.label) for f in columns])
-    ax.set_xlabel("squared MMD lost when permuted (%)")
+    for place, column in zip(range(len(columns))[::-1], columns, strict=True):
+        look = area(BLUE, "///") if column.words else {"facecolor": "none", "edgecolor": GREY}
+        ax.barh(place, 100 * column.distance, height=0.7, **look)
+        ax.annotate(
+            f" {text(column.words or f'p = {column.pvalue:.2g}', 32)}",
+            (100 * column.distance, place),
+            va="center",
+            fontsize="small",
+        )
+    ax.set_yticks(range(len(columns))[::-1], [text(column.label) for column in columns])
+    ax.set_xlim(0, 1.6 * max([100 * column.distance for column in columns] + [1.0]))
+    ax.set_xlabel("distance of the samples in the column (% of the rows)")
     left = len(explanation.columns) - len(columns)
     if left:
         ax.annotate(f"and {left} more", (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize="small")

@@ -12,6 +12,7 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.explain.columns import DataColumn, columns_of, number_values
 from cpmmd.explain.explained_rows import tested_rows
 from cpmmd.explain.values import Explanation
+from cpmmd.explain.words import in_header
 from cpmmd.plotting.style import GREY, STYLES, axes, legend, text
 from cpmmd.plotting.subject import Subject, explanation_of, outcome_of
 
@@ -29,7 +30,7 @@ def pool_map(subject: Subject, *, ax: Axes | None = None) -> Axes:
     """Draw the explained rows in the plane, coloured by their witness.
 
     Two columns are drawn as they are, one against the witness. More are projected: principal components of the standardised
-    columns, each weighted by the root of its contribution, so that the map shows where the samples differ rather than where
+    columns, each weighted by the distance of the samples in it, so that the map shows where the samples differ rather than where
     they vary.
 
     Parameters
@@ -64,7 +65,7 @@ def pool_map(subject: Subject, *, ax: Axes | None = None) -> Axes:
     places, labels = _places(pool, preparation, rows, witness, explanation)
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
-    _scatter(ax, _move_to_border(places), rows < pool.m, witness)
+    _scatter(ax, _move_to_border(places), rows < pool.m, witness, [text(in_header(name), 24) for name in explanation.names])
     return ax
 
 
@@ -98,9 +99,9 @@ def _project(
     matrix: Array, columns: tuple[DataColumn, ...], witness: Array, explanation: Explanation
 ) -> tuple[Array, tuple[str, str]]:
     weight, owner = np.zeros(matrix.shape[1]), np.empty(matrix.shape[1], dtype=object)
-    shares = {f.name: max(f.contribution, 0.0) for f in explanation.columns}
+    distances = {column.name: column.distance for column in explanation.columns}
     for column in columns:
-        weight[list(column.encoded)] = np.sqrt(shares.get(column.name, 0.0) / len(column.encoded))
+        weight[list(column.encoded)] = distances.get(column.name, 0.0) / np.sqrt(max(len(column.encoded), 1))
         owner[list(column.encoded)] = column.label
     if not weight.any():
         weight[:] = 1.0
@@ -123,7 +124,7 @@ def _axis_name(number: int, direction: Array, owners: Any) -> str:
     return f"direction {number} (mostly {', '.join(names)})"
 
 
-def _scatter(ax: Axes, places: Array, of_x: Any, witness: Array) -> None:
+def _scatter(ax: Axes, places: Array, of_x: Any, witness: Array, names: list[str]) -> None:
     from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
     shades = LinearSegmentedColormap.from_list("witness", SHADES)
@@ -132,11 +133,11 @@ def _scatter(ax: Axes, places: Array, of_x: Any, witness: Array) -> None:
     low, high = min(low, -least), max(high, least)
     norm = TwoSlopeNorm(0.0, low, high)
     colours: dict[str, Any] = {"cmap": shades, "norm": norm, "edgecolors": GREY, "linewidths": 0.5, "s": 22}
-    for style, side in zip(STYLES, (of_x, ~of_x), strict=True):
+    for style, side, name in zip(STYLES, (of_x, ~of_x), names, strict=True):
         points = ax.scatter(places[side, 0], places[side, 1], c=witness[side], marker=style.marker, **colours)
-        ax.scatter([], [], color=GREY, marker=style.marker, s=22, label=f"rows of {style.name}")
+        ax.scatter([], [], color=GREY, marker=style.marker, s=22, label=name)
     figure: Any = ax.figure
     bar = figure.colorbar(points, ax=ax, extend="both", ticks=[low, low / 2, 0.0, high / 2, high], format="%.2g")
     bar.ax.minorticks_off()
-    bar.set_label("witness (low: like y, high: like x)")
+    bar.set_label(f"witness (low: like {names[1]}, high: like {names[0]})")
     legend(ax)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from cpmmd.report.blocks import Block
 from cpmmd.selection.certificates import Certificate, LowerBound
 
 
-def assurance(result: TestOutcome, explanation: Explanation | None) -> Block:
+def assurance(result: TestOutcome, explanation: Explanation | None, names: Sequence[str]) -> Block:
     """Return the section on level, resolution, certificate and remarks."""
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
-    tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of x and {cells.count(nt)} of y"
+    tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of {names[0]} and {cells.count(nt)} of {names[1]}"
     said = () if explanation is None else explanation.notes
     return blocks.section(
         "assurance",
@@ -26,6 +27,7 @@ def assurance(result: TestOutcome, explanation: Explanation | None) -> Block:
         [
             blocks.facts(
                 [
+                    ("Told apart", None if explanation is None else explanation.told),
                     ("Level", _level(result)),
                     ("Relabelings", _resolution(result)),
                     ("Tested rows", tested),
@@ -78,7 +80,7 @@ def _resolution(result: TestOutcome) -> str:
 def _held_out(explanation: Explanation | None) -> str | None:
     if explanation is None:
         return None
-    return f"{'yes' if explanation.held_out else 'no'}: the rows tested and explained {_part(explanation.held_out)} the kernel"
+    return f"{'yes' if explanation.held_out else 'no'}: the tested rows {_part(explanation.held_out)} the kernel"
 
 
 def _part(held_out: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from cpmmd.core.plain import to_plain
@@ -53,9 +53,40 @@ def table(name: str, caption: str, columns: Sequence[tuple[str, str]], rows: Ite
     }
 
 
+def columns(name: str, caption: str, samples: Sequence[str], items: Iterable[Block], *, note: str = "") -> Block:
+    """Return the list of columns, each with what is known of it and its histogram."""
+    return {
+        "kind": "columns",
+        "id": name,
+        "caption": caption,
+        "samples": list(samples),
+        "items": to_plain(list(items)),
+        "note": note,
+    }
+
+
+def details(name: str, title: str, blocks: Iterable[Block | None]) -> Block:
+    """Return blocks that a reader opens when wanted."""
+    return {
+        "kind": "details",
+        "id": name,
+        "title": title,
+        "open": False,
+        "blocks": [b for b in blocks if b is not None and not _empty(b)],
+    }
+
+
+def walk(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield every block, those within others after them."""
+    for block in blocks:
+        yield block
+        if block["kind"] == "details":
+            yield from walk(block["blocks"])
+
+
 def section(name: str, title: str, blocks: Iterable[Block | None]) -> Block:
     """Return a part of the report with a heading of its own; blocks without content are left out."""
-    return {"id": name, "title": title, "blocks": [b for b in blocks if b is not None and not _empty(b)]}
+    return {"id": name, "title": title, "open": False, "blocks": [b for b in blocks if b is not None and not _empty(b)]}
 
 
 def _empty(block: Block) -> bool:

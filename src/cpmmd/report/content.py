@@ -1,12 +1,14 @@
-"""The one dictionary behind a report: verdict, evidence, where, how sure, how to repeat it."""
+"""The one dictionary behind a report: verdict, where, how sure, how it was done, how to repeat it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import LINE, harmless
 from cpmmd.explain.values import Explanation
+from cpmmd.explain.words import SAMPLES
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report import cells
 from cpmmd.report.assurance import assurance, repetition
@@ -25,6 +27,7 @@ def content(
     command: str | None = None,
     title: str | None = None,
     explanation: Explanation | None = None,
+    names: Sequence[str] = SAMPLES,
 ) -> PlainDict:
     """Return everything a report of one test says, in plain JSON types.
 
@@ -40,6 +43,8 @@ def content(
         What was compared; a question when None.
     explanation : Explanation, optional
         What ``result.explain()`` returned; without one the report does not say where.
+    names : sequence of str
+        What the two samples are called; an explanation has its own.
 
     Returns
     -------
@@ -54,7 +59,7 @@ def content(
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2)), rng=0)
     >>> said = report.content(result, explanation=result.explain())
     >>> said["verdict"]["headline"], [section["id"] for section in said["sections"]]
-    ('The samples differ', ['evidence', 'where', 'assurance', 'repeat'])
+    ('The samples differ', ['where', 'assurance', 'evidence', 'repeat'])
     """
     from cpmmd import __version__
 
@@ -65,9 +70,9 @@ def content(
         "title": harmless(title or QUESTION, 160),
         "verdict": verdict(result, explanation),
         "sections": [
+            location(explanation, rows=rows),
+            assurance(result, explanation, names if explanation is None else explanation.names),
             evidence(result),
-            location(result, explanation, rows=rows),
-            assurance(result, explanation),
             repetition(command, result.call, __version__),
         ],
         "footer": footer(__version__),
@@ -83,7 +88,7 @@ def verdict(result: TestOutcome, explanation: Explanation | None) -> Block:
     """Return the answer, a sentence or two, and the few numbers that matter."""
     below = "at or below" if result.pvalue <= result.alpha else "above"
     plain = f"p = {cells.number(result.pvalue)} is {below} the level {result.alpha:g}."
-    sentences = [explanation.sentence if explanation is not None else plain]
+    sentences = [plain if explanation is None else explanation.where]
     if not result.reject:
         sentences.append("That is no proof that the samples agree: a small difference may need more rows to show.")
     return {

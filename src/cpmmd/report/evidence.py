@@ -14,7 +14,7 @@ def evidence(outcome: TestOutcome) -> Block:
     """Return the section."""
     return blocks.section(
         "evidence",
-        "Evidence",
+        "How it was done",
         [
             blocks.text(comparison(outcome)),
             blocks.figure(

@@ -16,6 +16,7 @@ from cpmmd.core.installation import missing_extra
 from cpmmd.explain.values import Explanation
 from cpmmd.plotting import style
 from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.report.blocks import walk
 from cpmmd.report.svg import Stylesheet, inline_svg
 
 Drawing = Callable[[Any], Any]  # draws on matplotlib Axes
@@ -51,7 +52,7 @@ STYLE: dict[Any, Any] = {
 def draw_figures(content: Mapping[str, Any], drawings: Drawings) -> tuple[dict[str, str], Stylesheet]:
     """Return the SVG of every figure in a report's dictionary, and the style they share."""
     sheet, pictures = Stylesheet(PALETTE), {}
-    for block in (b for section in content["sections"] for b in section["blocks"] if b["kind"] == "figure"):
+    for block in (b for section in content["sections"] for b in walk(section["blocks"]) if b["kind"] == "figure"):
         name = block["id"]
         with _figure(drawings[name], STYLE, WIDE if block["wide"] else NARROW) as figure:
             pictures[name] = inline_svg(figure, name=name, title=block["title"], description=block["description"], sheet=sheet)
@@ -108,9 +109,8 @@ def result_drawings(result: TestOutcome, explanation: Explanation | None) -> Dra
         return drawings
     return {
         **drawings,
-        "column-contributions": lambda ax: plotting.column_contributions(explanation, ax=ax),
+        "column-differences": lambda ax: plotting.column_differences(explanation, ax=ax),
         "witness-densities": lambda ax: plotting.witness_densities(explanation, ax=ax),
-        "column-distributions": lambda ax: plotting.column_distributions(explanation, ax=ax),
         "pool-map": lambda ax: plotting.pool_map(explanation, ax=ax),
     }
 

@@ -1,20 +1,23 @@
-"""A report's dictionary as one HTML file that needs nothing else and runs nothing but its own table sorting."""
+"""A report's dictionary as one HTML file that needs nothing else and runs nothing but its own sorting and search."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
 from cpmmd.core.installation import missing_extra
 from cpmmd.core.plain import PlainDict
+from cpmmd.report import cells
 from cpmmd.report.cells import NUMERIC, RIGHT, column_texts
+from cpmmd.report.sparklines import histogram_svg
 from cpmmd.report.svg import Stylesheet
 
 ONE_LINE = 32  # characters of a table cell that stay on one line
+SHOWN = 12  # columns that are seen at once; the others open
 
 
 def html(content: Mapping[str, Any], pictures: Mapping[str, str], sheet: Stylesheet) -> str:
@@ -54,14 +57,30 @@ def _resource(name: str) -> str:
 
 
 def _arrange(section: Mapping[str, Any]) -> PlainDict:
-    """Put neighbouring figures side by side, and tables into lines of cells."""
+    """Put neighbouring figures side by side, tables into lines of cells, and columns into those shown and the others."""
     arranged: list[PlainDict] = []
     for kind, run in groupby(section["blocks"], key=lambda block: block["kind"]):
         if kind == "figure":
             arranged.append({"kind": "figures", "items": list(run)})
         else:
-            arranged += [_table(block) if kind == "table" else {**block, **_label(block)} for block in run]
+            arranged += [ARRANGERS[kind](block) if kind in ARRANGERS else {**block, **_label(block)} for block in run]
     return {**section, "blocks": arranged}
+
+
+def _columns(block: Mapping[str, Any]) -> PlainDict:
+    """Draw each column's picture, and keep the first ones apart from those that a reader opens."""
+    from markupsafe import Markup
+
+    items = [
+        {
+            **item,
+            "p": cells.number(item["pvalue"]),
+            # Built from numbers and escaped names: the page's own.
+            "picture": Markup(histogram_svg(item["histogram"], item["kind"], block["samples"])) if item["histogram"] else "",
+        }
+        for item in block["items"]
+    ]
+    return {**block, "shown": items[:SHOWN], "others": items[SHOWN:], "search": len(items) > SHOWN}
 
 
 def _label(block: Mapping[str, Any]) -> dict[str, str]:
@@ -84,6 +103,9 @@ def _table(block: Mapping[str, Any]) -> PlainDict:
         mark = next((mark for mark in ("flagged", "failed") if number in block.get(mark, ())), "")
         lines.append({"cells": cells, "mark": mark})
     return {**block, "columns": columns, "lines": lines}
+
+
+ARRANGERS: dict[str, Callable[[Mapping[str, Any]], PlainDict]] = {"table": _table, "columns": _columns, "details": _arrange}
 
 
 def _minus(text: str, number: bool) -> str:

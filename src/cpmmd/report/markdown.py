@@ -93,6 +93,42 @@ def _table(block: Mapping[str, Any]) -> list[str]:
     return [*lines, "", paragraph(block["note"])] if block["note"] else lines
 
 
+def _columns(block: Mapping[str, Any]) -> list[str]:
+    x, y = block["samples"]
+    kinds = [
+        ("Column", "text"),
+        ("Difference", "words"),
+        ("p-value", "pvalue"),
+        (x, "measure"),
+        (y, "measure"),
+        ("Effect", "measure"),
+    ]
+    rows = [[item["label"], _words(item), item["pvalue"], item["x"], item["y"], _effect(item)] for item in block["items"]]
+    table = {
+        "caption": block["caption"],
+        "columns": [{"label": label, "type": kind} for label, kind in kinds],
+        "rows": rows,
+        "note": block["note"],
+    }
+    return _table(table)
+
+
+def _words(item: Mapping[str, Any]) -> str:
+    said = item["words"] or "–"
+    return f"{said} (suspicious: {item['suspicious']})" if item["suspicious"] else said
+
+
+def _effect(item: Mapping[str, Any]) -> str:
+    return "–" if item["effect"] is None else f"{item['effect']} ({item['interval']})"
+
+
+def _details(block: Mapping[str, Any]) -> list[str]:
+    shown = [one for one in block["blocks"] if one["kind"] in RENDERERS]
+    return (
+        [f"### {plain(block['title'])}", *(line for one in shown for line in ("", *RENDERERS[one["kind"]](one)))] if shown else []
+    )
+
+
 def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -104,4 +140,6 @@ RENDERERS: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "text": _text,
     "code": _code,
     "table": _table,
+    "columns": _columns,
+    "details": _details,
 }

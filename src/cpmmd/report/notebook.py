@@ -7,10 +7,12 @@ from html import escape
 
 from cpmmd.errors import MissingExtraError
 from cpmmd.explain.values import Explanation
+from cpmmd.explain.words import in_header
 from cpmmd.procedures.outcome import TestOutcome
-from cpmmd.report.cells import cell_text
+from cpmmd.report.cells import column_texts
 from cpmmd.report.content import content
 from cpmmd.report.figures import png_picture, result_drawings
+from cpmmd.report.location import column_list
 
 COLUMNS = 5  # that are named
 # A notebook's page may be light or dark: text keeps its colour, lines are grey.
@@ -31,17 +33,22 @@ def notebook_html(outcome: TestOutcome, explanation: Explanation | None) -> str:
 
 
 def _where(explanation: Explanation) -> str:
+    shown = column_list(explanation)["items"][:COLUMNS]
+    pvalues = column_texts([item["pvalue"] for item in shown], "pvalue")
     cells = (
-        f"<tr><td>{escape(c.label)}</td><td>{cell_text(c.contribution, 'share')}</td><td>{escape(c.difference)}</td></tr>"
-        for c in explanation.columns[:COLUMNS]
+        f"<tr><td>{escape(item['label'])}</td><td>{escape(item['words'])}</td>"
+        f"<td>{escape(item['effect'] or '')}</td><td>{p}</td></tr>"
+        for item, p in zip(shown, pvalues, strict=True)
     )
-    return f"<table style='color: inherit'><tr><th>column</th><th>share</th><th>y is</th></tr>{''.join(cells)}</table>"
+    name = escape(in_header(explanation.names[1]))
+    head = f"<tr><th>column</th><th>{name} is</th><th>effect</th><th>p-value</th></tr>"
+    return f"<table style='color: inherit'>{head}{''.join(cells)}</table>"
 
 
 def _picture(outcome: TestOutcome, explanation: Explanation | None) -> str:
     """Return the leading columns as a picture, or the null distribution; nothing where matplotlib is not installed."""
     shows_where = explanation is not None and outcome.reject
-    name = "column-contributions" if shows_where else "null-distribution"
+    name = "column-differences" if shows_where else "null-distribution"
     try:
         content = png_picture(result_drawings(outcome, explanation)[name])
     except MissingExtraError:

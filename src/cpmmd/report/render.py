@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cpmmd.core import validation
 from cpmmd.core.atomic import write_whole
 from cpmmd.explain.values import Explanation
+from cpmmd.explain.words import SAMPLES
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report.content import content
 from cpmmd.report.figures import Drawings, draw_figures, result_drawings
@@ -31,6 +32,7 @@ def report(
     command: str | None = None,
     title: str | None = None,
     explanation: Explanation | None = None,
+    names: Sequence[str] = SAMPLES,
 ) -> str:
     """Return the report of one test, and write it when a path is given; the same as ``result.report()`` but for the explanation.
 
@@ -48,6 +50,8 @@ def report(
         What was compared.
     explanation : Explanation, optional
         What ``result.explain()`` returned; without one the report does not say where.
+    names : sequence of str
+        What the two samples are called; an explanation has its own.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def report(
     form = "html" if path is None else format_of(path)
     if explanation is not None and not rows:
         explanation = without_rare_levels(explanation, result.tested_sizes)
-    said = content(result, rows=rows, command=command, title=title, explanation=explanation)
+    said = content(result, rows=rows, command=command, title=title, explanation=explanation, names=names)
     return finish(said, result_drawings(result, explanation), path, form)
 
 

@@ -34,4 +34,22 @@
       button.addEventListener("click", () => sort(table, header));
     }
   }
+  // All columns can be searched by name or by how they differ; without scripts they are lists.
+  for (const block of document.querySelectorAll(".columns")) {
+    const field = block.querySelector(".search");
+    if (!field) continue;
+    const [input, answer] = [field.querySelector("input"), field.querySelector("[role=status]")];
+    const others = block.querySelector("details");
+    field.hidden = false;
+    input.addEventListener("input", () => {
+      const wanted = input.value.trim().toLocaleLowerCase();
+      let found = 0;
+      for (const item of block.querySelectorAll(".column")) {
+        item.hidden = !item.dataset.name.toLocaleLowerCase().includes(wanted);
+        if (!item.hidden) found += 1;
+      }
+      if (wanted) others.open = true;
+      answer.textContent = wanted ? `${found} found` : "";
+    });
+  }
 })();

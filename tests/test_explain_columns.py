@@ -1,0 +1,392 @@
+"""The table of columns: true to its definition, exact over all labelings, and right where shares of an MMD were wrong."""
+
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import special, stats
+
+from cpmmd import two_sample_test
+from cpmmd.data.pool import read_pool
+from cpmmd.data.preparation import Preparation
+from cpmmd.explain.column_scores import read_columns, score_columns
+from cpmmd.explain.column_table import difference_tables
+from cpmmd.explain.columns import columns_of
+from cpmmd.explain.effects import Sample, distribution_effect, mean_effect, share_effect, spread_effect
+from cpmmd.explain.features import UnitSums, category_levels, level_features, number_features, pooled_ranks
+from cpmmd.explain.maxt import adjusted_pvalues
+from cpmmd.permutation.labels import Relabelings
+from cpmmd.permutation.units import Units
+from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
+
+RNG = np.random.default_rng(5)
+
+
+# --- the statistics, from their definitions ---------------------------------------------------------------------------
+
+
+def statistics_of(features, labels):
+    """Return every statistic of one labeling of the rows, each a unit of its own."""
+    found = {}
+    for one in features:
+        m, n = one.base[labels].sum(), one.base[~labels].sum()
+        apart = one.sums[labels].sum(axis=0) / m - one.sums[~labels].sum(axis=0) / n
+        found |= {name: statistic((apart * np.sqrt(m * n / (m + n)))[None])[0] for name, statistic in one.statistics.items()}
+    return found
+
+
+def test_location_and_spread_are_differences_of_normal_scores():
+    values, labels = RNG.gamma(1.0, size=40), RNG.permutation(40) < 15
+    z = special.ndtri((stats.rankdata(values) - 0.5) / 40)
+    found = statistics_of(number_features(values, UnitSums(np.arange(40), 40)), labels)
+    factor = 15 * 25 / 40
+    assert found["location"] == pytest.approx(factor * (z[labels].mean() - z[~labels].mean()) ** 2)
+    assert found["spread"] == pytest.approx(factor * ((z**2)[labels].mean() - (z**2)[~labels].mean()) ** 2)
+
+
+def test_distribution_is_anderson_and_darlings_statistic_on_classes():
+    values, labels = RNG.normal(size=400), RNG.permutation(400) < 150
+    found = statistics_of(number_features(values, UnitSums(np.arange(400), 400)), labels)["distribution"]
+    edges = np.sort(values)[np.ceil(np.arange(1, 32) * 400 / 32 + 0.5).astype(int) - 2]  # ranks (i - 1/2) / 400 below k / 32
+    total, before = 0.0, 0.0
+    for edge in edges:
+        below = np.mean(values <= edge)
+        gap = np.mean(values[labels] <= edge) - np.mean(values[~labels] <= edge)
+        total += (below - before) * gap**2 / (below * (1 - below))
+        before = below
+    assert found == pytest.approx(total * 150 * 250 / 400, rel=1e-9)
+
+
+def test_levels_are_pearsons_chi_square():
+    values = np.array(["a", "b", "b", "c", None] * 12, dtype=object)
+    labels = RNG.permutation(60) < 25
+    found = statistics_of(level_features(category_levels(values), UnitSums(np.arange(60), 60)), labels)
+    texts = np.array([str(v) for v in values])
+    counts = [[np.sum(texts[side] == level) for level in ("a", "b", "c", "None")] for side in (labels, ~labels)]
+    assert found["levels"] == pytest.approx(stats.chi2_contingency(counts, correction=False).statistic)
+    marks = [[np.sum(texts[side] == "None"), np.sum(texts[side] != "None")] for side in (labels, ~labels)]
+    p = 12 / 60
+    assert found["missing"] / (p * (1 - p)) == pytest.approx(stats.chi2_contingency(marks, correction=False).statistic)
+
+
+def test_missing_values_have_no_rank_and_a_statistic_of_their_own():
+    values, labels = RNG.normal(size=50), RNG.permutation(50) < 20
+    values[RNG.permutation(50)[:12]] = np.nan
+    there = ~np.isnan(values)
+    found = statistics_of(number_features(values, UnitSums(np.arange(50), 50)), labels)
+    alone = statistics_of(number_features(values[there], UnitSums(np.arange(38), 38)), labels[there])
+    assert found["location"] == pytest.approx(alone["location"])
+    assert found["missing"] == pytest.approx(20 * 30 / 50 * (np.mean(~there[labels]) - np.mean(~there[~labels])) ** 2)
+
+
+def test_ranks_of_equal_values_are_their_mean():
+    values = RNG.integers(0, 5, 30).astype(float)
+    np.testing.assert_allclose(pooled_ranks(values), (stats.rankdata(values) - 0.5) / 30)
+
+
+def test_units_of_unequal_sizes_change_sides_as_wholes():
+    """Against a loop over rows, with labelings that give X different numbers of rows."""
+    sizes = np.array([3, 1, 4, 2, 5, 2, 3])
+    rows, starts = RNG.permutation(20), np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    chosen = np.array([[i in c for i in range(7)] for c in combinations(range(7), 3)])
+    units = Units(rows, starts, Relabelings(np.packbits(chosen, axis=1), 7))
+    values = RNG.normal(size=(20, 2))
+    pool = read_pool(values[:10], values[10:])
+    read = list(read_columns(pool, columns_of(pool, Preparation.fit(pool)), units))
+    scores = score_columns([one.features for one in read], units)
+    expected = []
+    for labels in chosen:
+        of_rows = np.repeat(labels, sizes)
+        expected.append(statistics_of(number_features(values[rows, 0], UnitSums(np.arange(20), 20)), of_rows)["location"])
+    by_hand = np.argsort(np.argsort(np.round(expected, 9), kind="stable"))
+    alone = [{"location": read[0].features[0].statistics["location"]}]
+    features = [type(one)(one.base, one.sums, alone[0]) for one in read[0].features]
+    (found,) = score_columns([features], units)
+    assert np.argsort(np.argsort(np.round(found.scores, 7), kind="stable")).tolist() == by_hand.tolist()
+    assert len(scores) == 2
+
+
+# --- adjusted p-values ------------------------------------------------------------------------------------------------
+
+
+def test_step_down_is_westfall_and_youngs_from_its_definition():
+    scores = np.round(RNG.normal(size=(6, 50)), 1)  # with ties
+    order = sorted(range(6), key=lambda c: -scores[c, 0])
+    expected, largest = {}, 0.0
+    for step, c in enumerate(order):
+        beyond = sum(max(scores[k, b] for k in order[step:]) >= scores[c, 0] for b in range(50)) / 50
+        largest = max(largest, beyond)
+        expected[c] = largest
+    np.testing.assert_allclose(adjusted_pvalues(scores), [expected[c] for c in range(6)])
+
+
+def test_some_column_is_named_no_more_often_than_alpha_over_all_labelings():
+    """Exactness by enumeration: every labeling of eight rows is the observed one once, for p of columns and of pairs."""
+    values = np.column_stack([RNG.normal(size=8), RNG.integers(0, 3, 8), RNG.normal(size=8)])
+    smallest = {"columns": [], "pairs": []}
+    for first in combinations(range(8), 4):
+        order = [*first, *(i for i in range(8) if i not in first)]
+        tables = difference_of(values[order[:4]], values[order[4:]], np.random.default_rng(0))
+        for what, found in smallest.items():
+            found.append(min(one.pvalue for one in getattr(tables, what)))
+    for found in smallest.values():
+        for level in np.arange(1, 71) / 70:
+            assert np.mean(np.array(found) <= level + 1e-12) <= level + 1e-12
+
+
+def test_no_p_is_below_one_over_the_relabelings():
+    x, y = RNG.normal(size=(30, 2)), RNG.normal(9, 1, size=(30, 2))
+    assert {c.pvalue for c in difference_of(x, y, RNG, count=99).columns} == {0.01}
+
+
+@pytest.mark.parametrize(("tables", "kinds"), [(20, 1), pytest.param(200, 5, marks=pytest.mark.statistical)])
+def test_columns_that_did_not_change_are_named_in_at_most_five_percent_of_tables(tables, kinds):
+    """Nothing changed, and changes elsewhere; the bound is three binomial standard errors above 5%."""
+    bound = ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / tables)
+    count = 999 if kinds == 5 else 199
+    streams = map(np.random.default_rng, range(tables))
+    assert np.mean([bool(named_by_us(table(None, rng)[0], rng, count)) for rng in streams]) <= bound
+    ours, theirs = [], []
+    for how in KINDS if kinds == 5 else ():
+        found, wrong = study(how, tables, seed=2024)
+        assert wrong[0] <= bound, how
+        ours.append(found[0])
+        theirs.append(found[1])
+        assert found[0] >= found[1] - 0.02, how  # two points: less than a standard error of their difference
+    assert not ours or sum(ours) > sum(theirs) + 0.5
+
+
+# --- effects ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit_rows", [1, 5])
+def test_intervals_cover_the_truth(unit_rows):
+    """Of 300 intervals 285 +- 3.8 hold the truth where they are exact; rows of a unit share a third of their variance."""
+    covered = dict.fromkeys(("mean", "spread", "share", "distribution"), 0)
+    for seed in range(300):
+        rng = np.random.default_rng([3, seed])
+
+        def draw(mean, spread, rng=rng):
+            units = np.repeat(np.arange(200 // unit_rows), unit_rows)
+            shared = rng.normal(size=200 // unit_rows)[units] * np.sqrt(1 / 3) if unit_rows > 1 else 0.0
+            return Sample(mean + spread * (shared + rng.normal(size=200) * np.sqrt(2 / 3 if unit_rows > 1 else 1)), units)
+
+        x, y, wide = draw(0, 1), draw(0.4, 1), draw(0, 1.5)
+        marks = [Sample((one.values > 0.5).astype(float), one.unit) for one in (x, y)]
+        truth = stats.norm.sf(0.1) - stats.norm.sf(0.5)
+        gap = stats.norm.cdf(0.2) - stats.norm.cdf(-0.2)
+        for name, effect, value in (
+            ("mean", mean_effect(x, y), 0.4),
+            ("spread", spread_effect(x, wide), 1.5),
+            ("share", share_effect(*marks, "high"), truth),
+            ("distribution", distribution_effect(x, y), gap),
+        ):
+            covered[name] += effect.low <= value <= effect.high
+    bound = 300 * 0.95 - 4 * np.sqrt(300 * 0.95 * 0.05)
+    assert all(count >= bound for count in covered.values()), covered
+
+
+def test_a_share_of_none_or_all_has_an_interval_all_the_same():
+    none, every = Sample(np.zeros(30), np.arange(30)), Sample(np.ones(40), np.arange(40))
+    effect = share_effect(none, every, "true")
+    assert (effect.value, effect.high) == (1, 1)
+    assert 0.8 < effect.low < 1
+
+
+# --- what people saw --------------------------------------------------------------------------------------------------
+
+
+def california(rows, rng):
+    """Return a table like the housing data: units far apart, columns that hang together, all skewed."""
+    latitude, income = rng.normal(35.6, 2.1, rows), np.exp(rng.normal(1.2, 0.47, rows))
+    rooms = np.exp(rng.normal(1.6, 0.25, rows) + 0.1 * np.log(income))
+    return pl.DataFrame(
+        {
+            "MedInc": income,
+            "HouseAge": rng.integers(1, 53, rows).astype(float),
+            "AveRooms": rooms,
+            "AveBedrms": rooms / 5 * np.exp(rng.normal(0, 0.1, rows)),
+            "Population": np.exp(rng.normal(7, 0.75, rows)),
+            "AveOccup": np.exp(rng.normal(1.05, 0.25, rows)),
+            "Latitude": latitude,
+            "Longitude": -119.6 - 0.85 * (latitude - 35.6) + rng.normal(0, 0.8, rows),
+            "MedValue": 0.4 * income + np.exp(rng.normal(-0.6, 0.8, rows)),
+        }
+    )
+
+
+def test_a_small_move_of_one_column_among_fifty_thousand_rows_is_named_alone():
+    rng = np.random.default_rng(0)
+    x, y = california(50_000, rng), california(50_000, rng).with_columns(pl.col("MedValue") + 0.05)
+    # Whole units of 100 rows change sides, as in the default test at this size, which takes ten seconds itself.
+    pool = read_pool(x, y)
+    rows = np.concatenate([rng.permutation(50_000), 50_000 + rng.permutation(50_000)])
+    units = Units.of_size(rows, 100, Relabelings.draw(1000, 500, 999, rng))
+    tables = difference_tables(pool, columns_of(pool, Preparation.fit(pool)), units, 0.05, ("before", "after"))
+    assert [(c.name, c.words) for c in tables.columns if c.words] == [("MedValue", "higher")]
+    assert tables.columns[0].pvalue == 0.001
+    assert not tables.suspicious
+
+
+def test_every_column_of_the_wines_that_differs_is_named():
+    datasets = pytest.importorskip("sklearn.datasets")
+    wine = datasets.load_wine()
+    explanation = two_sample_test(
+        *(pl.DataFrame(wine.data[wine.target == k], schema=list(wine.feature_names)) for k in (0, 1)), rng=0
+    ).explain()
+    beyond_doubt = [  # Kolmogorov-Smirnov with Bonferroni
+        name
+        for name, x, y in zip(wine.feature_names, wine.data[wine.target == 0].T, wine.data[wine.target == 1].T, strict=True)
+        if stats.ks_2samp(x, y).pvalue < 0.05 / 13
+    ]
+    assert len(beyond_doubt) >= 12
+    assert set(beyond_doubt) <= {c.name for c in explanation.differing}
+    assert "proline" in explanation.sentence
+
+
+def test_the_area_of_a_malignant_cell_is_higher():
+    datasets = pytest.importorskip("sklearn.datasets")
+    cells = datasets.load_breast_cancer()
+    x, y = (pl.DataFrame(cells.data[cells.target == k], schema=list(cells.feature_names)) for k in (1, 0))
+    area = next(c for c in two_sample_test(x, y, rng=0).explain().columns if c.name == "mean area")
+    assert area.words == "higher"
+    assert 2 * area.mean_x < area.mean_y
+    assert area.effect.low > 1
+
+
+def test_the_one_of_three_columns_that_drifts_is_the_one_named():
+    rng = np.random.default_rng(2)
+    x, y = (rng.normal(size=(300, 3)) * [1, 100, 0.01] for _ in range(2))
+    y[:, 2] += 0.005
+    assert [(c.name, c.words) for c in two_sample_test(x, y, rng=0).explain().differing] == [("2", "higher")]
+
+
+def test_every_kind_of_difference_has_its_words():
+    rng = np.random.default_rng(6)
+
+    def sample(moved):
+        rows = 400
+        income = [None if rng.random() < 0.05 + 0.2 * moved else float(v) for v in rng.normal(size=rows)]
+        return pl.DataFrame(
+            {
+                "mean": rng.normal(moved * 0.5, 1, rows),
+                "scale": rng.normal(0, 1 + 0.6 * moved, rows),
+                "shape": rng.choice([-1.0, 1.0], rows) + rng.normal(0, 0.3, rows) if moved else rng.normal(0, 1.04, rows),
+                "level": rng.choice(["DE", "ES", "FR"], rows, p=[0.5, 0.2 + 0.2 * moved, 0.3 - 0.2 * moved]),
+                "paid": rng.random(rows) < 0.3 + 0.2 * moved,
+                "income": income,
+                "when": (np.datetime64("2024-01-01") + rng.integers(0, 60, rows) + 20 * moved).astype("datetime64[us]"),
+                "same": rng.normal(size=rows),
+            }
+        )
+
+    found = {c.name: c for c in two_sample_test(sample(0), sample(1), missing="impute", rng=0).explain().columns}
+    assert {name: column.words for name, column in found.items()} == {
+        "mean": "higher",
+        "scale": "more spread out",
+        "shape": "different in shape",
+        "level": "more often 'ES'" if found["level"].effect.value > 0 else "less often 'FR'",
+        "paid": "more often true",
+        "income": "more often missing",
+        "when": "later",
+        "same": "",
+    }
+    assert found["when"].effect.unit == "days"
+    assert found["income"].effect.low > 0.1
+    assert found["shape"].histogram.edges[0] < -1 < 1 < found["shape"].histogram.edges[-1]
+    assert found["paid"].histogram.labels == ("false", "true")
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("repetitions", [8, pytest.param(100, marks=pytest.mark.statistical)])
+def test_a_pair_that_becomes_correlated_is_named_and_no_other(repetitions):
+    """The requirement: 90 of 100, and a false pair in 5; three binomial standard errors above 5%."""
+    named = wrong = 0
+    for seed in range(repetitions):
+        rng = np.random.default_rng([4, seed])
+        pairs = {p.names for p in difference_of(*correlated_pair(rng), rng, count=499).pairs if p.words}
+        named += ("0", "1") in pairs
+        wrong += bool(pairs - {("0", "1")})
+    assert named >= 0.9 * repetitions
+    assert wrong <= 0.05 * repetitions + 3 * np.sqrt(repetitions * 0.05 * 0.95)
+
+
+def test_a_pair_is_told_in_a_sentence_and_the_columns_are_said_to_be_alike():
+    rng = np.random.default_rng(1)
+    x, y = (pl.DataFrame(v, schema=["a", "b", "c"]) for v in correlated_pair(rng, columns=3, correlation=0.8))
+    explanation = two_sample_test(x, y, rng=0).explain(names=("march", "april"))
+    assert explanation.where.startswith(
+        "The columns look alike one by one; what changed is how 'a' and 'b' go together (correlation "
+    )
+    assert explanation.differing_pairs[0].words == "go together more closely"
+    assert not explanation.differing
+
+
+def test_correlations_within_the_samples_are_those_of_normal_scores():
+    rng = np.random.default_rng(3)
+    x, y = correlated_pair(rng, rows=80, columns=2)
+    (pair,) = difference_of(x, y, rng, count=99).pairs
+    z = special.ndtri((stats.rankdata(np.vstack([x, y]), axis=0) - 0.5) / 160)
+    assert pair.correlation_x == pytest.approx(np.corrcoef(z[:80].T)[0, 1])
+    assert pair.correlation_y == pytest.approx(np.corrcoef(z[80:].T)[0, 1])
+
+
+def test_many_pairs_are_screened_without_a_look_at_labels_and_it_says_so():
+    rng = np.random.default_rng(8)
+    x, y = correlated_pair(rng, rows=100, columns=70, correlation=0.9)
+    tables = difference_of(x, y, rng, count=99)
+    assert len(tables.pairs) == 2000
+    assert tables.pairs[0].names == ("0", "1")
+    assert any("of 2415 pairs" in note for note in tables.notes)
+
+
+# --- suspicious columns -----------------------------------------------------------------------------------------------
+
+
+def rows_of(**columns):
+    rng = np.random.default_rng(11)
+    return [pl.DataFrame({"v": rng.normal(size=60), **{name: values[k] for name, values in columns.items()}}) for k in (0, 1)]
+
+
+SUSPICIOUS = {
+    "counter": ({"n": (np.arange(60), np.arange(60, 120))}, "counts the rows"),
+    "index": ({"Unnamed: 0": (np.arange(60), np.arange(60))}, "counts the rows"),
+    "id": ({"user_id": (RNG.permutation(60) * 7, 1000 + RNG.permutation(60) * 3)}, "identifiers"),
+    "text id": ({"k": ([f"a{i}" for i in range(60)], [f"b{i}" for i in range(60)])}, "identifiers"),
+    "key": ({"source": (["old"] * 30 + ["older"] * 30, ["new"] * 60)}, "no value is in both"),
+    "constant": ({"version": (np.full(60, 2.0), RNG.integers(2, 6, 60).astype(float))}, "always 2 in a"),
+    "clock": (
+        {"at": tuple(np.datetime64(d) + RNG.integers(0, 28, 60).astype("timedelta64[D]") for d in ("2024-01-01", "2024-03-01"))},
+        "a clock",
+    ),
+    "apart": ({"level": (RNG.normal(size=60), 100 + RNG.normal(size=60))}, "apart alone"),
+}
+
+
+@pytest.mark.parametrize("case", SUSPICIOUS)
+def test_a_column_that_gives_the_samples_away_is_named_first_with_the_reason(case):
+    columns, why = SUSPICIOUS[case]
+    x, y = rows_of(**columns)
+    explanation = two_sample_test(x, y, rng=0).explain(names=("a", "b"))
+    (one,) = explanation.suspicious
+    assert one.name in columns
+    assert why in one.why
+    assert explanation.pvalue_without > 0.05
+    if case != "index":
+        assert explanation.where.startswith(f"Suspicious '{one.name}'")
+        assert "no difference is found" in explanation.where
+
+
+def test_ordinary_columns_are_not_suspicious_and_the_others_are_not_masked():
+    rng = np.random.default_rng(12)
+    x, y = (
+        pl.DataFrame({"n": np.arange(k, k + 200), "v": rng.normal(k / 200, 1, 200), "w": rng.permutation(200)}) for k in (0, 200)
+    )
+    explanation = two_sample_test(x, y, rng=0).explain()
+    assert [one.name for one in explanation.suspicious] == ["n"]
+    assert {c.name for c in explanation.differing} == {"n", "v"}
+    assert "still differ" in explanation.where
+    assert "higher in 'v'" in explanation.where
