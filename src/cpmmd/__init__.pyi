@@ -10,8 +10,8 @@ from .api.two_sample import two_sample_test as two_sample_test
 from .citation import cite as cite
 from .core.progress import Meter as Meter
 from .data.designs import Design as Design
-from .equivalence.columns import ColumnDifference as ColumnDifference
-from .equivalence.joint import JointDifference as JointDifference
+from .equivalence.columns import ColumnEquivalence as ColumnEquivalence
+from .equivalence.joint import JointEquivalence as JointEquivalence
 from .equivalence.result import EquivalenceExplanation as EquivalenceExplanation
 from .equivalence.result import EquivalenceResult as EquivalenceResult
 from .errors import CpmmdError as CpmmdError

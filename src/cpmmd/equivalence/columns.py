@@ -13,7 +13,7 @@ from cpmmd.equivalence.coordinates import Coordinates
 
 
 @dataclass(frozen=True)
-class ColumnDifference:
+class ColumnEquivalence:
     """How far the two samples may be apart in one column.
 
     Attributes
@@ -56,17 +56,17 @@ class ColumnDifference:
         return plain_dict({**vars(self), "largest": self.largest})
 
 
-def column_differences(coordinates: Coordinates, margin: float, alpha: float) -> tuple[ColumnDifference, ...]:
+def column_differences(coordinates: Coordinates, margin: float, alpha: float) -> tuple[ColumnEquivalence, ...]:
     """Return the feature of each column that may differ most, the column that may differ most first."""
     difference, error, freedom = _standardised_differences(coordinates)
     reach = stats.t.ppf(1 - alpha, freedom) * error
     with np.errstate(invalid="ignore", divide="ignore"):
         nearest = np.where(error > 0, (margin - np.abs(difference)) / error, np.where(difference == 0, np.inf, -np.inf))
     pvalues = stats.t.sf(nearest, freedom)
-    worst: dict[str, ColumnDifference] = {}
+    worst: dict[str, ColumnEquivalence] = {}
     for j, name in enumerate(coordinates.columns):
         low, high = float(difference[j] - reach[j]), float(difference[j] + reach[j])
-        found = ColumnDifference(name, coordinates.meanings[j], float(difference[j]), low, high, float(pvalues[j]))
+        found = ColumnEquivalence(name, coordinates.meanings[j], float(difference[j]), low, high, float(pvalues[j]))
         if name not in worst or found.largest > worst[name].largest:
             worst[name] = found
     return tuple(sorted(worst.values(), key=lambda column: -column.largest))

@@ -25,7 +25,7 @@ STEPS = 60  # bisections: double precision
 
 
 @dataclass(frozen=True)
-class JointDifference:
+class JointEquivalence:
     """How far two samples may be apart in all columns together, to one fixed kernel.
 
     Attributes
@@ -144,7 +144,7 @@ def _cross(passed: Callable[[float], bool], far: float) -> float:
 
 def joint_difference(
     coordinates: Coordinates, margin: float, alpha: float, rng: np.random.Generator
-) -> tuple[JointDifference, float, Array]:
+) -> tuple[JointEquivalence, float, Array]:
     """Return the joint difference, the squared MMD that was observed, and its draws at the margin."""
     matrix, d = coordinates.standardised()
     kernel, yardstick = ScaledKernel(Bandwidth(), math.sqrt(d)), Yardstick(d)
@@ -157,7 +157,7 @@ def joint_difference(
     noise = Noise.draw(noise_spectrum(kernel, sides, drawing), noising)
     low, high = noise.interval(observed, alpha)
     mmd = yardstick.mmd(margin)
-    found = JointDifference(
+    found = JointEquivalence(
         shift=yardstick.shift(math.sqrt(max(unbiased, 0.0))),
         low=yardstick.shift(low),
         high=yardstick.shift(high),

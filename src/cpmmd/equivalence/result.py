@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.text import harmless
-from cpmmd.equivalence.columns import ColumnDifference
-from cpmmd.equivalence.joint import JointDifference, rate_of_shift
+from cpmmd.equivalence.columns import ColumnEquivalence
+from cpmmd.equivalence.joint import JointEquivalence, rate_of_shift
 from cpmmd.equivalence.page import page
 from cpmmd.report.formats import format_of
 from cpmmd.report.render import finish
@@ -26,9 +26,9 @@ class EquivalenceExplanation:
     ----------
     sentence : str
         The finding in plain words.
-    columns : tuple of ColumnDifference
+    columns : tuple of ColumnEquivalence
         Every column, the one that may differ most first.
-    joint : JointDifference
+    joint : JointEquivalence
         All columns together.
 
     Examples
@@ -42,8 +42,8 @@ class EquivalenceExplanation:
     """
 
     sentence: str
-    columns: tuple[ColumnDifference, ...]
-    joint: JointDifference
+    columns: tuple[ColumnEquivalence, ...]
+    joint: JointEquivalence
 
     def to_dict(self) -> PlainDict:
         """Return the explanation in plain JSON types."""
@@ -80,9 +80,9 @@ class EquivalenceResult:
         Draws of the statistic were the populations exactly the margin apart, where that is hardest to tell.
     alpha : float
         Level: how often, at most, samples that differ by the margin or more are called equivalent, in large samples.
-    columns : tuple of ColumnDifference
+    columns : tuple of ColumnEquivalence
         Every column, the one that may differ most first.
-    joint : JointDifference
+    joint : JointEquivalence
         All columns together.
     sizes : tuple of int
         Rows of X and Y.
@@ -113,8 +113,8 @@ class EquivalenceResult:
     statistic: float
     null_distribution: Array
     alpha: float
-    columns: tuple[ColumnDifference, ...]
-    joint: JointDifference
+    columns: tuple[ColumnEquivalence, ...]
+    joint: JointEquivalence
     sizes: tuple[int, int]
     seed: int | None = None
     notes: tuple[str, ...] = ()
