@@ -17,7 +17,7 @@ from cpmmd.permutation.dense import permutation_test
 from cpmmd.permutation.engine import Engine
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import require_dense
-from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD
+from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD, note_powerless
 from cpmmd.results import TestResult
 
 METHOD = "kernel matrix"
@@ -86,6 +86,7 @@ def kernel_matrix_test(
         sizes=sizes,
         tested_sizes=sizes,
         n_columns=None,
+        notes=note_powerless(ranking.smallest_pvalue, plan.options.alpha, sizes),
         engine=Engine("dense"),
         citations=("gretton2012kernel",),
         seed=seed,

@@ -19,7 +19,7 @@ from cpmmd.permutation import many_kernels as many
 from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings, chunk_bytes, draw_in_chunks, observed
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
-from cpmmd.procedures.base import Method, Procedure, RunOptions, note_powerless
+from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.findings import Collection, SingleTest
 from cpmmd.procedures.outcome import TestOutcome
 
@@ -129,7 +129,7 @@ class MMDAgg(Procedure):
             tested_sizes=(pool.m, pool.n),
             kernel=singles[int(np.argmin(first / weight))],
             preparation=preparation,
-            notes=note_powerless(2.0 ** (1 - pool.m), options.alpha, (pool.m, pool.n)) if pool.m == pool.n else (),
+            notes=_note_few(pool.m, pool.n, options.alpha),
             collection=Collection(tests, resampling(pool.m, pool.n), level_correction=u, decision=bool(rejected.any())),
         )
 
@@ -141,6 +141,15 @@ class MMDAgg(Procedure):
         for norm in {profile(name).norm for name in self.kernels}:
             grids[norm] = bandwidth_grid(distances(norm, x, y), self.n_bandwidths)
         return [(name, grids[profile(name).norm] * CONVENTION.get(name, 1.0)) for name in self.kernels]
+
+
+def _note_few(m: int, n: int, alpha: float) -> tuple[str, ...]:
+    """Say that rows are too few to reject; nothing where they are enough. Relabelings are drawn, and may come out luckily."""
+    smallest = 2.0 ** (1 - m) if m == n else 1 / math.comb(m + n, m)
+    if smallest <= alpha:
+        return ()
+    least = f"with {m} v {n} tested rows the smallest p-values are {smallest:.3g} on average, above the level {alpha:g}"
+    return (f"this test cannot reject but by the luck of its draws: {least}",)
 
 
 def resampling(m: int, n: int) -> str:
