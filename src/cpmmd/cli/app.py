@@ -228,6 +228,7 @@ def power(
     file_limit: options.FileLimit = None,
     json: options.Json = False,
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,
+    force: options.Force = False,
 ) -> None:
     """Estimate how many rows it takes to find the difference that two pilot files show.
 
@@ -243,7 +244,7 @@ def power(
         raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit)
     reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
-    plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json)
+    plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json, force=force)
 
 
 @app.command()
