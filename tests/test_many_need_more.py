@@ -1,10 +1,11 @@
 """Many tests at once find one difference among them; and what cannot reject says so."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from commands import run
-from cpmmd import MMDAgg, SplitTest, kernel_matrix_test, run_many, two_sample_test
+from cpmmd import DriftDetector, MMDAgg, SplitTest, kernel_matrix_test, run_many, two_sample_test
 from cpmmd.errors import InputError
 from helpers import assert_level, written
 
@@ -67,6 +68,17 @@ def test_one_drifted_batch_among_61_is_found_and_stays_found(detector, tmp_path)
     assert again.exit_code == 1
     assert "1 of 61 batches differs" in again.stdout
     assert run("check", detector, *batches[:5], "--history", history).exit_code == 0
+
+
+def test_standard_input_is_tested_again_though_it_is_read_once(tmp_path):
+    rng = np.random.default_rng(0)
+    reference, *files = (written(tmp_path, f"{i}.csv", csv(quiet(rng))) for i in range(3))
+    run("fit", reference, "-o", tmp_path / "d.cpmmd", "--method", "median", "--permutations", 19, "--seed", 0)
+    detector = DriftDetector.load(tmp_path / "d.cpmmd")
+    drawn = (pd.DataFrame(quiet(rng) + 0.3, columns=["a", "b"]) for _ in range(50))
+    batch = next(rows for rows in drawn if 0.05 < detector.test(rows).pvalue <= 0.2)  # above the detector's level, not above ours
+    found = run("check", tmp_path / "d.cpmmd", "-", *files, "--alpha", 0.2, stdin=csv(batch.to_numpy()))
+    assert found.exit_code < 2, found.stderr
 
 
 def test_groups_of_a_file_are_found_among_sixty(tmp_path):

@@ -103,7 +103,7 @@ class Testing:
             found = replace(self.ask(sample, name), path=_place(file))
         record = found.to_dict()
         kept = keep is None or keep(record)
-        again = sample if found.reject else None  # its rows are wanted once more
+        again = sample if found.reject or file == STDIN else None  # its rows are wanted once more
         return Checked(name, record, found.result, notes=(*sample.notes, *found.notes), kept=kept, sample=again)
 
     def refine(self, checked: list[Checked], files: Sequence[str], alpha: float) -> list[Checked]:
