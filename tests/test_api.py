@@ -149,3 +149,10 @@ def test_median_split_variant_tests_the_other_half():
     assert result.tested_sizes == (15, 20)
     other = two_sample_test(X, Y, method=MedianTest(split=True), rng=1)
     assert result.kernel.bandwidth != other.kernel.bandwidth
+
+
+def test_a_random_state_is_a_source_of_randomness():
+    x, y = np.random.default_rng(0).normal(size=(2, 30, 2))
+    first, again = (two_sample_test(x, y, method="median", n_permutations=99, rng=np.random.RandomState(7)) for _ in range(2))
+    assert first.pvalue == again.pvalue
+    np.testing.assert_array_equal(first.null_distribution, again.null_distribution)

@@ -55,9 +55,20 @@ def test_the_same_rows_under_another_name_are_known_and_another_detector_is_not(
     first, second = (written(tmp_path, name, csv(3.0)) for name in ("a.csv", "b.csv"))
     assert check(detector, first).exit_code == 1
     again = document(check(detector, second))["batches"][0]
-    assert (again["status"], again["reject"]) == ("known", True)
+    assert (again["batch"], again["path"], again["status"], again["reject"]) == ("b.csv", str(first), "known", True)
+    assert " as a.csv)" in run("check", detector, second, "--history", tmp_path / "h.sqlite").stdout
     other = run("check", tmp_path / "d1.cpmmd", first, "--history", tmp_path / "h.sqlite", "--json")
     assert document(other)["batches"][0]["status"] == "tested"
+
+
+def test_what_is_known_is_judged_at_the_level_asked_for(detector, tmp_path):
+    batch, history = written(tmp_path, "a.csv", csv(0.32)), ("--history", tmp_path / "h.sqlite")
+    first = run("check", detector, batch, *history, "--alpha", 0.01, "--json")
+    assert 0.01 < document(first)["batches"][0]["adjusted"] <= 0.05
+    codes = [run("check", detector, batch, *history, "--alpha", alpha, "--json").exit_code for alpha in (0.05, 0.01, 0.05)]
+    assert (first.exit_code, codes) == (0, [1, 0, 1])
+    run("check", detector, *history, "--alpha", 0.05, "--report", tmp_path / "series.json")
+    assert "1 of 1 batch" in (tmp_path / "series.json").read_text()
 
 
 def test_a_key_is_of_rows_and_detector():

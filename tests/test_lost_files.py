@@ -48,6 +48,16 @@ def test_a_strangers_file_is_replaced_only_when_asked(pair, tmp_path):
     assert run("fit", pair[1], "-o", detector).exit_code == 0
 
 
+@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
+def test_a_strangers_picture_is_replaced_only_when_asked(pair, tmp_path, form):
+    picture, quick = tmp_path / f"power.{form}", ("--sizes", "10,20", "--repetitions", 2, *QUICK)
+    picture.write_text("mine")
+    refused(run("power", *pair, *quick, "--plot", picture), "not written by cpmmd", "--force")
+    assert picture.read_text() == "mine"
+    assert run("power", *pair, *quick, "--plot", picture, "--force").exit_code == 0
+    assert run("power", *pair, *quick, "--plot", picture).exit_code == 0  # now it is ours
+
+
 def test_the_demo_leaves_files_that_are_there(tmp_path):
     (tmp_path / "benign.csv").write_text("mine")
     refused(run("demo", tmp_path), "benign.csv", "--force")

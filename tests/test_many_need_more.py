@@ -1,10 +1,11 @@
 """Many tests at once find one difference among them; and what cannot reject says so."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from commands import run
-from cpmmd import MMDAgg, SplitTest, run_many, two_sample_test
+from cpmmd import DriftDetector, MMDAgg, SplitTest, kernel_matrix_test, run_many, two_sample_test
 from cpmmd.errors import InputError
 from helpers import assert_level, written
 
@@ -69,6 +70,17 @@ def test_one_drifted_batch_among_61_is_found_and_stays_found(detector, tmp_path)
     assert run("check", detector, *batches[:5], "--history", history).exit_code == 0
 
 
+def test_standard_input_is_tested_again_though_it_is_read_once(tmp_path):
+    rng = np.random.default_rng(0)
+    reference, *files = (written(tmp_path, f"{i}.csv", csv(quiet(rng))) for i in range(3))
+    run("fit", reference, "-o", tmp_path / "d.cpmmd", "--method", "median", "--permutations", 19, "--seed", 0)
+    detector = DriftDetector.load(tmp_path / "d.cpmmd")
+    drawn = (pd.DataFrame(quiet(rng) + 0.3, columns=["a", "b"]) for _ in range(50))
+    batch = next(rows for rows in drawn if 0.05 < detector.test(rows).pvalue <= 0.2)  # above the detector's level, not above ours
+    found = run("check", tmp_path / "d.cpmmd", "-", *files, "--alpha", 0.2, stdin=csv(batch.to_numpy()))
+    assert found.exit_code < 2, found.stderr
+
+
 def test_groups_of_a_file_are_found_among_sixty(tmp_path):
     rng = np.random.default_rng(11)
     lines = [f"g{i:02d},{v!r}" for i in range(60) for v in map(float, rng.normal(3.0 if i == 12 else 0.0, 1, size=20))]
@@ -100,6 +112,9 @@ POWERLESS = {
         RNG.normal(size=(7, 2)), RNG.normal(9, 1, size=(7, 2)), method="cp-linear", rng=0
     ),
     "MMDAgg at 5 v 5": lambda: two_sample_test(RNG.normal(size=(5, 2)), RNG.normal(9, 1, size=(5, 2)), method=MMDAgg(), rng=0),
+    "MMDAgg at 2 v 3": lambda: two_sample_test(RNG.normal(size=(2, 2)), RNG.normal(9, 1, size=(3, 2)), method="mmdagg", rng=0),
+    "MMD-FUSE at 3 v 3": lambda: two_sample_test(RNG.normal(size=(3, 2)), RNG.normal(9, 1, size=(3, 2)), method="mmdfuse", rng=0),
+    "a kernel matrix of 3 v 3": lambda: kernel_matrix_test(np.kron(np.eye(2), np.ones((3, 3))) + np.eye(6), 3, rng=0),
     "three splits": lambda: two_sample_test(
         quiet(RNG, 60), quiet(RNG, 60) + 9, method=SplitTest(n_splits=3), n_permutations=19, rng=0
     ),
@@ -118,3 +133,10 @@ def test_what_can_reject_says_nothing(rows):
     result = two_sample_test(RNG.normal(size=(rows, 2)), RNG.normal(9, 1, size=(rows, 2)), rng=0)
     assert not any("cannot reject" in note for note in result.notes)
     assert result.reject
+
+
+def test_what_is_said_of_few_drawn_signs_is_true_where_they_come_out_luckily():
+    x, y = RNG.normal(size=(5, 2)), RNG.normal(9, 1, size=(5, 2))
+    results = [two_sample_test(x, y, method="mmdagg", alpha=0.06, n_permutations=99, rng=seed) for seed in range(20)]
+    assert any(result.reject for result in results)  # 16 sign changes exist, and 99 draws may hold the observed one seldom
+    assert all("but by the luck of its draws" in result.notes[-1] for result in results)

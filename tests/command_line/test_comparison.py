@@ -120,6 +120,7 @@ def test_wrong_usage_is_exit_two_with_help(arguments):
     result = run(*arguments)
     assert result.exit_code == 2
     assert "Error" in result.stderr
+    assert "(empty)" not in result.stderr
     assert "Traceback" not in result.output
 
 

@@ -25,7 +25,7 @@ from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.permutation.unit_bins import unit_bins
-from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD, RunOptions
+from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD, RunOptions, note_powerless
 from cpmmd.results import TestResult
 
 METHOD = "kernel matrix"
@@ -108,6 +108,7 @@ def kernel_matrix_test(
         sizes=sizes,
         tested_sizes=sizes,
         n_columns=None,
+        notes=note_powerless(ranking.smallest_pvalue, plan.options.alpha, sizes),
         engine=Engine("dense"),
         design=made,
         citations=("gretton2012kernel",),

@@ -259,6 +259,7 @@ def power(
     file_limit: options.FileLimit = None,
     json: options.Json = False,
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,
+    force: options.Force = False,
 ) -> None:
     """Estimate how many rows it takes to find the difference that two pilot files show.
 
@@ -275,7 +276,7 @@ def power(
     design = (group_by, stratify_by, pair_by, blocks)
     settings = Settings(method, alpha, permutations, seed, jobs, missing, scale, memory_limit, *design)
     reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
-    plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json)
+    plan(files, sizes, reading, settings, target=target, repetitions=repetitions, plot=plot, as_json=json, force=force)
 
 
 @app.command()

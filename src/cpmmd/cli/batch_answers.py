@@ -58,9 +58,11 @@ def _sentence(answered: int, differing: int, failed: int, alpha: float) -> str:
     return f"{differing} of {batches} differ{'s' * (differing == 1)} from the reference (adjusted p <= {alpha:g}).{more}"
 
 
-def _since(record: dict[str, Any]) -> str:
-    """Say from when an answer is."""
-    return f", in history ({str(record['time'])[:10]})"
+def _since(batch: Checked) -> str:
+    """Say from when an answer is, and from which file where that was another one."""
+    record = batch.record
+    called = "" if record["batch"] == batch.name else f" as {record['batch']}"
+    return f", in history ({str(record['time'])[:10]}{called})"
 
 
 def _line(batch: Checked) -> tuple[str, ...]:
@@ -71,7 +73,7 @@ def _line(batch: Checked) -> tuple[str, ...]:
     adjusted = "" if record["adjusted"] is None else probability(record["adjusted"])
     return (
         batch.name,
-        f"{verdict}{_since(record) if batch.status == 'known' else ''}",
+        f"{verdict}{_since(batch) if batch.status == 'known' else ''}",
         probability(record["pvalue"]),
         adjusted,
         "" if record["effect"] is None else f"{record['effect']:.0%}",

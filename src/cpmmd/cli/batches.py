@@ -55,7 +55,7 @@ class Checked:
         return {
             "batch": self.name,
             **blank,
-            **self.record,
+            **{name: value for name, value in self.record.items() if name != "batch"},  # known rows may have come as another file
             "status": self.status,
             "leading_columns": list(self.columns),
             "notes": list(self.notes),
@@ -111,7 +111,7 @@ class Testing:
             found = replace(self.ask(sample, name), path=_place(file))
         record = found.to_dict()
         kept = keep is None or keep(record)
-        again = sample if found.reject else None  # its rows are wanted once more
+        again = sample if found.reject or file == STDIN else None  # its rows are wanted once more
         return Checked(name, record, found.result, notes=(*sample.notes, *found.notes), kept=kept, sample=again)
 
     def refine(self, checked: list[Checked], files: Sequence[str], alpha: float) -> list[Checked]:
@@ -159,6 +159,13 @@ def decide(checked: list[Checked], alpha: float, *, explain: bool) -> list[Check
     adjusted = iter(benjamini_hochberg([batch.record["pvalue"] for batch in pending]).tolist()) if pending else iter([])
     with progress("explaining"):
         return [_judge(batch, next(adjusted), alpha, explain=explain) if batch.pending else batch for batch in checked]
+
+
+def judge_at(alpha: float, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the records of a history with the verdicts at this level, which need not be the one they were decided at."""
+    return [
+        record if record["adjusted"] is None else {**record, "reject": bool(record["adjusted"] <= alpha)} for record in records
+    ]
 
 
 def _judge(batch: Checked, adjusted: float, alpha: float, *, explain: bool) -> Checked:

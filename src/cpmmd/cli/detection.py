@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cpmmd.cli.batch_answers import answer, write_report
-from cpmmd.cli.batches import Checked, Testing, decide
+from cpmmd.cli.batches import Checked, Testing, decide, judge_at
 from cpmmd.cli.comparison import Answering
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import COMMAND, note, say, say_json
@@ -115,7 +115,7 @@ def _check_all(
     testing: Testing, files: Sequence[str], history: Any, checking: Checking, alpha: float, answering: Answering
 ) -> tuple[list[Checked], list[dict[str, Any]]]:
     """Return the batches of this call, and the records of the whole series."""
-    earlier = [] if history is None else history.records()
+    earlier = [] if history is None else judge_at(alpha, history.records())
     if not files:
         return [Checked(record["batch"], record) for record in earlier], earlier
     known = {} if checking.again else {record["key"]: record for record in earlier}
@@ -124,7 +124,7 @@ def _check_all(
     if history is None:
         return checked, [batch.record for batch in checked if batch.record]
     _settle(history, checked)
-    return checked, history.records()
+    return checked, judge_at(alpha, history.records())
 
 
 def _settle(history: Any, checked: list[Checked]) -> None:

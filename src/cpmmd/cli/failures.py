@@ -64,8 +64,9 @@ class Commands(TyperGroup):
 
 def _made_harmless(error: Exception) -> Exception:
     """Return a usage error that says what was typed, but not to the terminal."""
-    if isinstance(getattr(error, "message", None), str) and type(error).__name__ != "NoArgsIsHelpError":  # that one is our help
-        error.message = one_line(error.message, LONGEST)  # type: ignore[attr-defined]
+    message = getattr(error, "message", None)
+    if isinstance(message, str) and message and type(error).__name__ != "NoArgsIsHelpError":  # that one is our help
+        error.message = one_line(message, LONGEST)  # type: ignore[attr-defined]
     return error
 
 

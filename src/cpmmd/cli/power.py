@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,13 @@ def plan(
     repetitions: int,
     plot: str | None,
     as_json: bool,
+    force: bool = False,
 ) -> None:
     """Print the power at some sizes and how many rows a wanted power takes."""
     from cpmmd.studies.planning.pilot import power_from_pilot
 
     collect_garbage_from_now_on()
-    _check_plot(plot)
+    _check_plot(plot, files, force=force)
     with progress("reading"):
         x, y = reading.read(files, keep=settings.aside)
     if sizes is None and (settings.aside or settings.blocks):
@@ -85,7 +87,9 @@ def _sizes(text: str | None, pilot: int) -> list[int]:
         raise InputError(f"Sizes must be whole numbers such as 50,100,200. Got {text!r} instead.") from error
 
 
-def _check_plot(plot: str | None) -> None:
+def _check_plot(plot: str | None, files: Sequence[str], *, force: bool) -> None:
+    from cpmmd.core.atomic import check_target
+
     if plot is None:
         return
     if find_spec("matplotlib") is None:
@@ -94,13 +98,18 @@ def _check_plot(plot: str | None) -> None:
         raise InputError(f"A plot's name must end in .png, .svg or .pdf. Got {plot!r}; rename it.")
     if not Path(plot).parent.is_dir():
         raise InputError(f"There is no folder {str(Path(plot).parent)!r} for the plot. Make it first.")
+    check_target(plot, force=force, inputs=files)
 
 
 def _draw(table: Any, plot: str) -> None:
     from matplotlib.figure import Figure
 
+    from cpmmd.core.atomic import write_whole
     from cpmmd.plotting.power import power_curves
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")  # no pyplot: nothing opens, nothing stays behind
     power_curves(table, ax=figure.add_subplot())
-    figure.savefig(plot, dpi=150)
+    form, picture = Path(plot).suffix.lower()[1:], BytesIO()
+    mark = {"Software" if form == "png" else "Creator": "Written by cpmmd"}  # so that it may be drawn anew
+    figure.savefig(picture, format=form, dpi=150, metadata=mark)
+    write_whole(plot, picture.getvalue())

@@ -34,7 +34,7 @@ def split_pool(pool: Pool, train_fraction: float, rng: np.random.Generator, *, a
     count = len(np.unique(records[records >= 0]))
     if not count:
         return split, ""
-    note = f"{count} row{'s' * (count > 1)} stand in both samples; each is kept on one side of the split"
+    note = f"{'1 row stands' if count == 1 else f'{count} rows stand'} in both samples; each is kept on one side of the split"
     return _keep_records_whole(split, records, pool.m), note
 
 

@@ -24,12 +24,15 @@ class Ranking:
         (1 + #{others >= observed}) / (1 + number of others): never 0, ties count against rejection.
     exhaustive : bool
         Whether all relabelings that exist were used, instead of random ones.
+    tolerance : float
+        Values closer than this count as equal.
     """
 
     statistic: float
     null_distribution: Array = field(repr=False)
     pvalue: float
     exhaustive: bool
+    tolerance: float = 0.0
 
     @property
     def smallest_pvalue(self) -> float:
@@ -40,9 +43,8 @@ class Ranking:
         if not self.exhaustive:
             return 1 / (len(self.null_distribution) + 1)
         values = np.append(self.null_distribution, self.statistic)
-        largest = float(values.max())
-        close = 1e-9 * max(abs(largest), float(np.abs(values).max()))
-        return float(np.count_nonzero(values >= largest - close) / len(values))
+        close = max(self.tolerance, 1e-9 * float(np.abs(values).max()))
+        return float(np.count_nonzero(values >= values.max() - close) / len(values))
 
     @classmethod
     def of(cls, values: Array, *, tolerance: float, exhaustive: bool, statistic: float | None = None) -> Ranking:
@@ -67,4 +69,4 @@ class Ranking:
             )
         at_least = int(np.count_nonzero(values >= values[0] - tolerance))
         reported = float(values[0]) if statistic is None else statistic
-        return cls(reported, values[1:], at_least / len(values), exhaustive)
+        return cls(reported, values[1:], at_least / len(values), exhaustive, tolerance)

@@ -22,7 +22,7 @@ from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.permutation.unit_bins import unit_bins
 from cpmmd.permutation.units import Units
-from cpmmd.procedures.base import Method, Procedure, RunOptions, note_powerless
+from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.findings import Collection, Evidence, SingleTest
 from cpmmd.procedures.outcome import TestOutcome
 
@@ -134,7 +134,7 @@ class MMDAgg(Procedure):
             tested_sizes=(pool.m, pool.n),
             kernel=singles[int(np.argmin(first / weight))],
             preparation=preparation,
-            notes=note_powerless(2.0 ** (1 - pool.m), options.alpha, (pool.m, pool.n)) if draws.signs else (),
+            notes=_note_few(pool.m, pool.n, options.alpha) if bins is None else (),
             collection=Collection(tests, resampling(draws), level_correction=u, decision=bool(rejected.any())),
             evidence=Evidence(pool, units=None if bins is None else Units.of(bins, draws)),
             exact=self.exact or bins is not None,
@@ -150,6 +150,15 @@ class MMDAgg(Procedure):
             cross = distances(norm, pool)[np.triu_indices(len(pool), 1)] if blind else distances(norm, x, y)
             grids[norm] = bandwidth_grid(cross, self.n_bandwidths)
         return [(name, grids[profile(name).norm] * CONVENTION.get(name, 1.0)) for name in self.kernels]
+
+
+def _note_few(m: int, n: int, alpha: float) -> tuple[str, ...]:
+    """Say that rows are too few to reject; nothing where they are enough. Relabelings are drawn, and may come out luckily."""
+    smallest = 2.0 ** (1 - m) if m == n else 1 / math.comb(m + n, m)
+    if smallest <= alpha:
+        return ()
+    least = f"with {m} v {n} tested rows the smallest p-values are {smallest:.3g} on average, above the level {alpha:g}"
+    return (f"this test cannot reject but by the luck of its draws: {least}",)
 
 
 def resampling(draws: Relabelings) -> str:

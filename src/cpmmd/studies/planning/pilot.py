@@ -176,9 +176,9 @@ def _sizes(sizes: Iterable[int], fewest: int) -> list[int]:
     wanted = sorted({validation.whole("sizes", size, at_least=fewest) for size in sizes})
     if not wanted:
         raise InputError(
-            "At least one sample size is needed. Got none; try {setting}.",
+            "At least one sample size is needed, such as 50, 100 and 200. Got none in {setting}.",
             parameter="sizes",
-            setting=Setting("sizes", "50,100,200"),
+            setting=Setting("sizes"),
         )
     return wanted
 
