@@ -106,7 +106,7 @@ class FullSampleTest(Procedure):
         entrants = [_Entrant.of(path, one, self.penalty_quantile) for one, path in self.paths(setting)]
         entrants += [_Entrant.fixed(kernel, setting, self.penalty_quantile) for kernel in self.fixed]
         ranking = Ranking.of(np.max([one.total for one in entrants], axis=0), tolerance=TIE, exhaustive=labels.exhaustive)
-        winner, member = _simplest([one.path for one in entrants], float(ranking.null_distribution.max(initial=-np.inf)))
+        winner, member = _simplest(entrants, float(ranking.null_distribution.max(initial=-np.inf)))
         return self.conclude(
             pool,
             options,
@@ -241,6 +241,7 @@ class _Entrant:
     kernel: Callable[[int], Kernel]
     scale: str | None = None
     spectral: bool = False
+    about_origin: bool = False
 
     @classmethod
     def of(cls, path: Path, one: KernelClass, quantile: float) -> _Entrant:
@@ -248,7 +249,7 @@ class _Entrant:
         shown = {"name": str(one), "label": one.label, "coordinates": one.coordinates, "bandwidths": path.bandwidths}
         found, total = _score(path.mmd2, one.weight, quantile, gammas=path.gammas, **shown)
         members = replace(path, mmd2=np.empty(0))  # which is not needed any more, and large
-        return cls(found, total, members.kernel, one.scale, bool(one.gammas))
+        return cls(found, total, members.kernel, one.scale, bool(one.gammas), one.family.about_origin)
 
     @classmethod
     def fixed(cls, kernel: Kernel, setting: Setting, quantile: float) -> _Entrant:
@@ -260,21 +261,22 @@ class _Entrant:
         return cls(*_score(values, 1.0, quantile, **shown), lambda _: kernel)
 
 
-def _simplest(classes: Sequence[ClassPath], threshold: float) -> tuple[int, int]:
+def _simplest(entrants: Sequence[_Entrant], threshold: float) -> tuple[int, int]:
     """Return the class and member to report and to explain by: the simplest one that shows the difference alone.
 
     A clear difference is seen by many members, and the sharpest of them, which divides by the smallest variances, says least
     about where it is. So among those whose evidence less penalty is above every other relabeling's statistic, the largest
-    spectral parameter comes first, the squared MMD itself before any; where there are none, the member that the statistic is of.
+    spectral parameter comes first, the squared MMD itself before any, and of those the kernels that see where rows are before
+    those that see how far from the origin; where there are none, the member that the statistic is of.
     """
-    best = max(range(len(classes)), key=lambda c: classes[c].criterion)
-    found = [(-np.inf, -classes[best].criterion, best, classes[best].best)]
+    best = max(range(len(entrants)), key=lambda c: entrants[c].path.criterion)
     able = []
-    for c, one in enumerate(classes):
+    for c, entrant in enumerate(entrants):
+        one = entrant.path
         gammas = one.gammas if len(one.gammas) else np.full(len(one.scores), PLAIN)
         for j in np.flatnonzero(one.scores - one.penalty > threshold + TIE):
-            able.append((-float(gammas[j]), float(one.penalty - one.scores[j]), c, int(j)))
-    *_, winner, member = min(able or found)
+            able.append((-float(gammas[j]), entrant.about_origin, float(one.penalty - one.scores[j]), c, int(j)))
+    *_, winner, member = min(able) if able else (best, entrants[best].path.best)
     return winner, member
 
 
