@@ -72,12 +72,21 @@ class ManyResults:
         """Names of the tests that differ after adjustment."""
         return tuple(name for name, p in self.adjusted.items() if p <= self.alpha)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to bear in mind: tests of so few rows that none of them can differ alone among so many."""
+        enough = self.alpha / max(1, len(self.results))
+        few = [name for name, r in self.results.items() if r.exhaustive and 1 / (len(r.null_distribution) + 1) > enough + 1e-12]
+        if not few:
+            return ()
+        which = f"{name_some(few)}: {'it has' if len(few) == 1 else 'they have'} too few rows to differ alone"
+        return (f"{which} among {len(self.results)} tests, which takes p <= {enough:.2g} and as many relabelings",)
+
     def to_dict(self) -> PlainDict:
         """Return all answers in plain JSON types."""
         answers = {name: {**r.to_dict(), "adjusted": self.adjusted[name]} for name, r in self.results.items()}
-        return plain_dict(
-            {"alpha": self.alpha, "seed": self.seed, "rejected": self.rejected, "tests": answers, "failures": self.failures}
-        )
+        own = {name: getattr(self, name) for name in ("alpha", "seed", "rejected", "failures", "notes")}
+        return plain_dict({**own, "tests": answers})
 
     def __str__(self) -> str:
         lines = [f"{len(self.rejected)} of {len(self.results)} differ (adjusted p <= {self.alpha:g})."]
@@ -86,6 +95,7 @@ class ManyResults:
             m, n = result.sizes
             lines.append(f" {mark} {name}: p = {result.pvalue:.4g}, adjusted {self.adjusted[name]:.4g}, {m} v {n} rows")
         lines += [f" ! {name}: {sentence}" for name, sentence in self.failures.items()]
+        lines += [f" note {note}" for note in self.notes]
         return "\n".join(lines)
 
 
