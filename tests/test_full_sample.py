@@ -278,6 +278,6 @@ def test_several_splits_report_their_spread():
 @pytest.mark.parametrize("count", [999, 3999])
 def test_a_plain_shift_is_explained_by_a_kernel_that_sees_where_rows_are(count):
     data = np.random.default_rng(0)
-    x, y = data.normal(size=(200, 3)), data.normal(size=(60, 3)) + [3, 0, 0]
+    x, y = data.normal(size=(200, 3)), data.normal(size=(60, 3)) + np.array([3, 0, 0])
     result = two_sample_test(x, y, rng=0, n_permutations=count)
     assert result.selected_class.label == "gaussian on raw"
