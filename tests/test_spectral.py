@@ -11,6 +11,7 @@ from cpmmd import (
     LaplacianL1,
     Polynomial,
     Radius,
+    SplitTest,
     load_kernel,
     save_kernel,
     two_sample_test,
@@ -22,6 +23,7 @@ from cpmmd.permutation.directions import Sketch, landmark_directions, whole_pool
 from cpmmd.permutation.landmarks import View, landmark_paths
 from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.permutation.paths import Grid, bandwidth_multiples
+from helpers import NULLS, assert_level, null_pvalues
 
 GAMMAS = (1e-1, 1e-3, 1e-6, np.inf)
 FAMILIES = [Bandwidth(), Bandwidth("laplacian"), LaplacianL1(), Polynomial(degree=2), Radius()]
@@ -48,7 +50,7 @@ def test_the_statistic_is_the_weighted_mmd_where_all_rows_are_landmarks(family, 
     bins = cut_bins(m, n, rng)
     labels = relabelings(bins, 5, rng)
     K = ScaledKernel(family, family.median_bandwidth(rows)).gram(rows[bins.order])
-    found = whole_pool_directions(K).statistics(bins, labels, GAMMAS)
+    found = whole_pool_directions(K, bins).statistics(bins, labels, GAMMAS)
     for gamma, values in zip(GAMMAS, found, strict=True):
         expected = by_definition(K, labels.array(bool), gamma)
         np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
@@ -61,7 +63,7 @@ def test_landmarks_that_are_all_rows_give_the_directions_of_the_pool(gamma):
     bins = cut_bins(40, 50, rng)
     labels = relabelings(bins, 19, rng)
     K = ScaledKernel(LaplacianL1(), 2.0).gram(rows[bins.order])
-    (dense,) = whole_pool_directions(K).statistics(bins, labels, [gamma])
+    (dense,) = whole_pool_directions(K, bins).statistics(bins, labels, [gamma])
     (seen,) = landmark_directions(Sketch(K, K, K), bins).statistics(bins, labels, [gamma])
     np.testing.assert_allclose(seen, dense, atol=1e-6 * dense.std())
 
@@ -172,3 +174,27 @@ def test_degenerate_pools_give_an_answer(name):
 def test_options_that_are_none_are_refused(make):
     with pytest.raises(CpmmdError):
         make()
+
+
+SPECTRAL_SPLIT = SplitTest(gammas=(0.1, 1e-3))
+
+
+def test_a_kernel_of_a_training_half_is_tested_at_spectral_parameters():
+    rng = np.random.default_rng(11)
+    x, y = correlated(rng, 0.0), correlated(rng, 0.6)
+    plain, spectral = (two_sample_test(x, y, method=method, rng=0) for method in (SplitTest(), SPECTRAL_SPLIT))
+    assert spectral.kernel == plain.kernel  # what is chosen stays
+    assert spectral.pvalue < plain.pvalue
+    assert (spectral.engine.landmarks, spectral.certificate) == (sum(spectral.tested_sizes), None)
+    assert "spectral" in spectral.statistic_meaning
+
+
+def correlated(rng, rho):
+    x = rng.normal(size=(120, 4))
+    x[:, 2:] = rho * x[:, :2] + np.sqrt(1 - rho**2) * x[:, 2:]
+    return x
+
+
+def test_the_level_of_spectral_parameters_on_a_test_half():
+    # 400 null repetitions; at alpha = .05 the bound is 20 + 3 * 4.36 = 33 rejections.
+    assert_level(null_pvalues(SPECTRAL_SPLIT, NULLS["unequal"], 400, seed=61))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
+from collections.abc import Sequence
 
 from cpmmd.core.parallel import available_cores
 from cpmmd.errors import InputError, Setting, unknown_name
@@ -48,6 +49,12 @@ def positive(name: str, value: object) -> float:
         if math.isfinite(number) and number > 0:
             return number
     raise wrong(name, "must be a finite number > 0", value)
+
+
+def gammas(values: object) -> tuple[float, ...]:
+    """Check spectral parameters: none, one or several positive numbers."""
+    listed = values if isinstance(values, Sequence) else (values,)
+    return tuple(positive("gammas", value) for value in listed)
 
 
 def one_of(name: str, value: object, known: tuple[str, ...]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,8 +76,7 @@ class KernelClass:
         validation.positive("weight", self.weight)
         if not math.isclose(RATIO**self._stride, validation.positive("ratio", self.ratio), rel_tol=1e-6) or self._stride < 1:
             raise validation.wrong("ratio", "must be the square root of 2 or a power of it, such as 2 or 4", self.ratio)
-        listed = self.gammas if isinstance(self.gammas, Sequence) else (self.gammas,)
-        object.__setattr__(self, "gammas", tuple(validation.positive("gammas", gamma) for gamma in listed))
+        object.__setattr__(self, "gammas", validation.gammas(self.gammas))
 
     @property
     def _stride(self) -> int:

@@ -1,0 +1,57 @@
+"""A frozen kernel tested at several spectral parameters at once: the squared MMD, and its directions divided by their variance.
+
+The kernel was chosen on other rows. Directions and variances look at the pool of the tested rows alone, each parameter's
+statistic becomes a tail score over the relabelings, and the largest score is ranked: exact, whatever the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.designs import Design
+from cpmmd.kernels.base import Kernel
+from cpmmd.permutation.binned import TARGET_BINS, cut_bins, relabelings
+from cpmmd.permutation.engine import Engine, KernelTest, left_out
+from cpmmd.permutation.landmarks import COVARIANCE_ROWS, View, kernel_path, landmark_count
+from cpmmd.permutation.paths import PLAIN
+from cpmmd.permutation.ranking import Ranking
+from cpmmd.permutation.scores import tail_scores
+from cpmmd.permutation.unit_bins import unit_bins
+from cpmmd.permutation.units import Units
+
+TIE = 1e-6  # scores closer than this count as equal
+
+
+def spectral_test(
+    kernel: Kernel,
+    load: Callable[[Rows], Array],
+    rows: Rows,
+    m: int,
+    *,
+    gammas: Sequence[float],
+    n_permutations: int,
+    rng: np.random.Generator,
+    memory_limit: int,
+    design: Design | None = None,
+) -> KernelTest:
+    """Test one fixed kernel as :func:`cpmmd.permutation.engine.kernel_test` does, at these spectral parameters and at none."""
+    bin_stream, label_stream, sample_stream = rng.spawn(3)
+    bins = cut_bins(m, len(rows) - m, bin_stream) if design is None else unit_bins(design, bin_stream, target=TARGET_BINS)
+    labels = relabelings(bins, n_permutations, label_stream, memory_limit)
+    order, blind = rows[bins.order], sample_stream.permutation(len(rows))
+    count = landmark_count(len(order))
+    view = View(
+        lambda part: load(order[part]),
+        load(rows[blind[:COVARIANCE_ROWS]]),
+        load(order if count == len(order) else rows[blind[:count]]),
+        bins,
+        labels,
+        memory_limit,
+        None if design is None else design.strata[design.unit[blind[:COVARIANCE_ROWS]]],
+    )
+    scores = tail_scores(kernel_path(view, kernel, (PLAIN, *gammas))).max(axis=0)
+    ranking = Ranking.of(scores, tolerance=TIE, exhaustive=labels.exhaustive)
+    return KernelTest(ranking, (bins.m, bins.n), Engine.of(bins, count), Units.of(bins, labels, order), left_out(bins))
