@@ -11,7 +11,7 @@ from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.text import harmless
 from cpmmd.equivalence.columns import ColumnDifference
 from cpmmd.equivalence.joint import JointDifference, rate_of_shift
-from cpmmd.equivalence.page import page
+from cpmmd.equivalence.page import on_screen, page
 from cpmmd.report.formats import format_of
 from cpmmd.report.render import finish
 
@@ -188,7 +188,8 @@ class EquivalenceResult:
             The text of the report.
         """
         form = "html" if path is None else format_of(path)
-        return finish(page(self, title=title, command=command), {}, path, form)
+        said = page(self, title=title, command=command)
+        return finish(on_screen(said) if form == "html" else said, {}, path, form)
 
     def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
         """Return the result in plain JSON types.
