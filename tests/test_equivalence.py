@@ -215,7 +215,8 @@ def test_results_print_pickle_report_and_repeat(tmp_path):
     result.report(tmp_path / "r.md", title="before v after")
     assert "Equivalence not shown within 0.5 standard deviations" in (tmp_path / "r.md").read_text()
     assert json.loads(result.report(tmp_path / "r.json"))["verdict"]["pvalue"] == result.pvalue
-    assert result.report().startswith("<!doctype html>")
+    assert '<header class="found">' in result.report()
+    assert '<header class="clear">' in equivalence_test(X, X, margin=0.5, rng=3).report()
     assert "liu2026equivalence" in cite(result)
 
 

@@ -69,6 +69,15 @@ def test_decimal_commas(tmp_path):
     assert data["e"].to_list() == [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2), None]
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_decimal_commas_in_the_first_line_separate_nothing(tmp_path, separator):
+    lines = separator.join(["1,5", "2,5", "3,5"]) + "\n"
+    assert read(tmp_path, "a.csv", lines * 2, decimal=",").data.rows() == [(1.5, 2.5, 3.5)] * 2
+    names = separator.join(["price, EUR", "n"]) + "\n" + separator.join(["1,5", "2"]) + "\n"
+    assert read(tmp_path, "b.csv", names, decimal=",").columns == ("price, EUR", "n")
+    assert read(tmp_path, "one.csv", "v\n1,5\n2,5\n", decimal=",").data["v"].to_list() == [1.5, 2.5]
+
+
 def test_decimal_commas_between_commas_are_quoted(tmp_path):
     assert read(tmp_path, "a.csv", 'a,b\n"1,5",2\n"2,5",3\n', decimal=",").data["a"].to_list() == [1.5, 2.5]
 

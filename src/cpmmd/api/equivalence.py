@@ -15,6 +15,7 @@ from cpmmd.equivalence.joint import MOST_ROWS, joint_difference
 from cpmmd.equivalence.result import EquivalenceResult
 from cpmmd.errors import name_some
 
+MEASURED = 50  # rows from which on the level at the margin was measured (benchmarks/equivalence.py)
 WILD = 5.0  # standard deviation over what the quartiles of a normal sample would say: a few rows set the unit
 LOOKED_AT = 10_000  # rows whose quartiles are taken
 NORMAL_QUARTILES = 1.349  # distance of the quartiles of N(0, 1)
@@ -94,6 +95,8 @@ def equivalence_test(
 
 def _notes(pool: Pool, coordinates: Coordinates) -> list[str]:
     notes = []
+    if min(pool.m, pool.n) < MEASURED:
+        notes.append(f"the level holds for many rows, and was measured from {MEASURED} rows of each sample on")
     if max(pool.m, pool.n) > MOST_ROWS:
         notes.append(f"all columns together are compared on {MOST_ROWS} rows of a sample, drawn at random; columns on all rows")
     numbers = coordinates.matrix[:: 1 + len(coordinates.matrix) // LOOKED_AT, : len(pool.number_names)]

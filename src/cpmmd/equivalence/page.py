@@ -31,6 +31,11 @@ def page(result: EquivalenceResult, *, title: str | None, command: str | None) -
     }
 
 
+def on_screen(said: PlainDict) -> PlainDict:
+    """Return what the HTML page is made of: it marks a rejection as a finding, and here the finding is that none was possible."""
+    return {**said, "verdict": {**said["verdict"], "reject": not said["verdict"]["reject"]}}
+
+
 def _verdict(result: EquivalenceResult) -> Block:
     m, n = result.sizes
     numbers = [
@@ -62,7 +67,7 @@ def _where(result: EquivalenceResult) -> Block:
         ("p-value", "pvalue"),
     ]
     rows = [[c.name, c.meaning, c.difference, c.low, c.high, c.pvalue] for c in result.columns]
-    caption = f"Differences (y less x) in standard deviations, with intervals of {1 - 2 * result.alpha:.0%}"
+    caption = f"Differences (second sample less first) in standard deviations, with intervals of {1 - 2 * result.alpha:.0%}"
     return blocks.section("where", "The largest differences not excluded", [blocks.table("columns", caption, columns, rows)])
 
 

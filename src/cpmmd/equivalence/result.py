@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, plain_dict
-from cpmmd.core.text import harmless
+from cpmmd.core.text import NAME, harmless
 from cpmmd.equivalence.columns import ColumnEquivalence
 from cpmmd.equivalence.joint import JointEquivalence, rate_of_shift
-from cpmmd.equivalence.page import page
+from cpmmd.equivalence.page import on_screen, page
 from cpmmd.report.formats import format_of
 from cpmmd.report.render import finish
 
@@ -57,7 +57,7 @@ class EquivalenceExplanation:
 
     def __str__(self) -> str:
         lines = [
-            f"  {harmless(c.name, 24):<24} {c.meaning}: {c.low:+.3g} to {c.high:+.3g} standard deviations"
+            f"  {_called(c.name, 24):<24} {c.meaning}: {c.low:+.3g} to {c.high:+.3g} standard deviations"
             for c in self.columns[:PRINTED]
         ]
         more = [f"  and {len(self.columns) - PRINTED} more columns"] if len(self.columns) > PRINTED else []
@@ -153,7 +153,7 @@ class EquivalenceResult:
         first = self.columns[0]
         return [
             ("samples", self._shape),
-            ("a column", f"apart {_up_to(first.largest)} ({harmless(first.name)}, {first.meaning})"),
+            ("a column", f"apart {_up_to(first.largest)} ({_called(first.name)}, {first.meaning})"),
             ("together", f"apart {_up_to(self.largest)}, rows told apart at most {self.told_apart:.1%} of the time"),
             *(("note", note) for note in self.notes),
         ]
@@ -165,7 +165,7 @@ class EquivalenceResult:
     def _sentence(self) -> str:
         first = self.columns[0]
         told = f"in all columns together {_up_to(self.largest)}, rows told apart at most {self.told_apart:.1%} of the time"
-        where = f"in {harmless(first.name)} ({first.meaning}) {_up_to(first.largest)}, {told}"
+        where = f"in {_called(first.name)} ({first.meaning}) {_up_to(first.largest)}, {told}"
         if self.reject:
             return f"Differences of {self.margin:g} standard deviations or more are excluded. The largest that are not: {where}."
         return f"Differences of {self.margin:g} standard deviations or more are not excluded: {where}."
@@ -188,7 +188,8 @@ class EquivalenceResult:
             The text of the report.
         """
         form = "html" if path is None else format_of(path)
-        return finish(page(self, title=title, command=command), {}, path, form)
+        said = page(self, title=title, command=command)
+        return finish(on_screen(said) if form == "html" else said, {}, path, form)
 
     def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
         """Return the result in plain JSON types.
@@ -225,6 +226,10 @@ class EquivalenceResult:
     def _shape(self) -> str:
         (m, n), columns = self.sizes, len(self.columns)
         return f"{m} v {n} rows, {columns} column{'s' * (columns != 1)}"
+
+
+def _called(name: str, limit: int = NAME) -> str:
+    return f"column {name}" if name.isdigit() else harmless(name, limit)  # an array's columns are called by their place
 
 
 def _up_to(shift: float) -> str:

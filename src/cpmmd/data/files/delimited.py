@@ -22,8 +22,8 @@ SEPARATORS = (",", ";", "\t", "|")
 def read_delimited(source: Source, separator: str, options: ReadOptions) -> FileSample:
     """Read a table of separated values; its first line names the columns unless it is all numbers."""
     check_text(source, options.limit)
-    header, separator = _header(source, separator)
-    names, named = column_names(header)
+    header, separator = _header(source, separator, options.decimal)
+    names, named = column_names(header, options.decimal)
     check_names(names, source.label)
     frame = _parse(source, separator, len(names), named, typed=options.decimal == ".")
     frame.columns = names
@@ -43,13 +43,17 @@ def _records(source: Source, separator: str) -> Iterator[list[str]]:
         yield from csv.reader(text, delimiter=separator)
 
 
-def _header(source: Source, separator: str) -> tuple[list[str], str]:
-    """Return the first line and the separator: the usual one, or another where that leaves a single column."""
+def _header(source: Source, separator: str, decimal: str) -> tuple[list[str], str]:
+    """Return the first line and the separator: the usual one, or another where that leaves a single column.
+
+    What begins fractions separates columns only where nothing else does.
+    """
     try:
-        first = next(_records(source, separator), [])
+        first = [] if separator == decimal else next(_records(source, separator), [])
         if len(first) <= 1:
             others = {s: next(_records(source, s), []) for s in SEPARATORS}
-            separator = max(others, key=lambda s: (len(others[s]), s == separator))
+            usual, fields = separator, {s: len(line) for s, line in others.items()}
+            separator = max(others, key=lambda s: (fields[s] > 1 and s != decimal, fields[s], s != decimal, s == usual))
             first = others[separator]
     except UnicodeDecodeError as error:
         raise not_utf8(source, error) from error

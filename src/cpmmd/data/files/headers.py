@@ -11,9 +11,10 @@ from cpmmd.errors import InputError, name_some
 NAMELESS = ""
 
 
-def column_names(header: list[str]) -> tuple[list[str], bool]:
+def column_names(header: list[str], decimal: str = ".") -> tuple[list[str], bool]:
     """Return the names that a first line gives, or positions where it is numbers; and whether it gave them."""
-    return (header, True) if not _is_data(header) else ([str(i) for i in range(len(header))], False)
+    plain = [name.replace(decimal, ".") for name in header]
+    return (header, True) if not _is_data(plain) else ([str(i) for i in range(len(header))], False)
 
 
 def _is_data(header: list[str]) -> bool:

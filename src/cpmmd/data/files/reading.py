@@ -118,7 +118,7 @@ def _sniff(head: bytes, source: Source) -> str:
     """Tell a stream's format by its first bytes."""
     if is_packed(head):
         head = unpacked_head(source, HEAD)
-    if head.startswith(ZIP) and b"[Content_Types].xml" in head:
+    if head.startswith(ZIP) and (b"[Content_Types].xml" in head or b"xl/" in head):
         return "xlsx"
     for magic, kind in MAGIC.items():
         if head.startswith(magic):
