@@ -128,6 +128,8 @@ def _brute_force(K, case, labels):
         x, y = labels & (stratum == own), ~labels & (stratum == own)
         weights += share / sum(shares.values()) * (x / x.sum() - y / y.sum())
     centred = off @ K @ off.T
+    if all(sum(own == other for _, other in units) == 2 for _, own in units):
+        unit = stratum  # pairs of rows of one pair have no place in it either
     return sum(weights[i] * weights[j] * centred[i, j] for i in range(len(K)) for j in range(len(K)) if unit[i] != unit[j])
 
 

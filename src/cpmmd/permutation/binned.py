@@ -256,8 +256,7 @@ def centre_sums(sums: Array, size: int) -> Array:
 def binned_statistics(sums: Array, bins: Bins, labels: Relabelings) -> Array:
     """Return the squared MMD of every labeling from one kernel's bin sums, which are overwritten."""
     if bins.contrast is not None:
-        sums[:] = bins.contrast.centre(sums)
-        return bins.contrast.statistics(sums, labels)
+        return bins.contrast.centre(sums).statistics(labels)
     centred = centre_sums(sums, bins.size)
     forms = np.concatenate([quadratic_forms(centred, block) for block in labels.blocks()])
     return np.asarray(mmd.quadratic_constant(bins.m, bins.n) * forms)

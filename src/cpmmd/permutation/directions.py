@@ -95,11 +95,12 @@ class Directions:
     def _contrasted(self, contrast: Contrast, labels: Relabelings, gammas: Sequence[float]) -> Array:
         """Return the same for the units of a design."""
         weights = np.array([self.weights(gamma) for gamma in gammas]).T
-        within = np.square(self.sums) @ weights
+        sums = contrast.differences(self.sums) if contrast.paired else self.sums
+        within = np.square(sums) @ weights
         columns = []
         for block in labels.blocks():
-            signed = contrast.weights(block)
-            terms = np.square(signed @ self.sums) @ weights
+            signed = contrast.signs(block) if contrast.paired else contrast.weights(block)
+            terms = np.square(signed @ sums) @ weights
             columns.append((terms - np.square(signed, out=signed) @ within).T)
         return np.concatenate(columns, axis=1)
 
