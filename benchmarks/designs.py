@@ -123,8 +123,12 @@ def tep(pairs_of_runs: int = 40) -> None:
     normal += [(steady[:480], steady[480:]), (arrays["normal_train"].astype(np.float64), steady[:480])]
     print(f"{len(runs)} different normal runs of 160 rows, {len(normal)} pairs", flush=True)
     for method in ("median", "cp-full"):
-        given = {"method": method, "rng": 0, **({"scale": "standard"} if method == "median" else {})}
-        for name, design in (("rows one by one", {}), ("blocks of 20", {"blocks": 20}), ("auto", {"blocks": "auto"})):
+        given = {"method": method, "rng": 0, "n_permutations": 199, **({"scale": "standard"} if method == "median" else {})}
+        for name, design in (
+            ("rows one by one", {}),
+            (f"blocks of {BLOCK_ROWS}", {"blocks": BLOCK_ROWS}),
+            ("auto", {"blocks": "auto"}),
+        ):
             rate = np.mean([two_sample_test(x, y, **given, **design).reject for x, y in normal])
             print(f"{method}, normal v normal, {name}: {rate:.3f}", flush=True)
         for fault in FAULTS:
