@@ -25,7 +25,7 @@ def block_length(pool: Pool) -> int:
     rows miss 2 sum k r_k / K of it. K keeps that below a tenth, and leaves at least five blocks of the smaller sample. Ranks are
     taken within each sample, so that no difference between the samples is seen, lag by lag until one is within rounding of zero.
     """
-    most = max(1, min(pool.m, pool.n) // FEWEST_BLOCKS)
+    most = longest_block(pool)
     parts, _ = ranked_columns(pool)
     lags = lag_correlations(parts, most_lags=4 * most)
     if not lags.size:
@@ -35,6 +35,11 @@ def block_length(pool: Pool) -> int:
     alive = np.cumprod(lags > noise, axis=0) * lags
     missed, variance = 2 * (steps * alive).sum(axis=0), 1 + 2 * alive.sum(axis=0)
     return int(np.clip(np.ceil((missed / (LEFT * variance)).max(initial=1.0)), 1, most))
+
+
+def longest_block(pool: Pool) -> int:
+    """Return the rows of the longest block that the smaller sample has enough of."""
+    return max(1, min(pool.m, pool.n) // FEWEST_BLOCKS)
 
 
 def ranked_columns(pool: Pool, leave: Collection[str] = ()) -> tuple[list[Array], list[str]]:

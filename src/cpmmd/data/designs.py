@@ -104,6 +104,11 @@ class Design:
         """What ``scipy.stats.permutation_test`` calls it: ``"independent"``, or ``"samples"`` for pairs."""
         return "samples" if self.kind == PAIR else "independent"
 
+    @property
+    def exact(self) -> bool:
+        """Whether units are exchangeable by the design alone; blocks are so only as far as dependence fades within them."""
+        return self.kind != BLOCK
+
     def take(self, rows: Rows, m: int) -> Design:
         """Return the design of some rows of the pool, whole units of it.
 
