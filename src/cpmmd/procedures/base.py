@@ -230,7 +230,7 @@ class Procedure(ABC):
             method=options.method,
             summary=options.summary,
             statistic=ranking.statistic,
-            statistic_meaning=self.statistic_meaning,
+            statistic_meaning=self.statistic_meaning + ("" if pool.design is None else ", between units of the design"),
             pvalue=ranking.pvalue,
             alpha=options.alpha,
             null_distribution=ranking.null_distribution,

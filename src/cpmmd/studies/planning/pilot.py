@@ -115,8 +115,10 @@ def power_from_pilot(
         As for :func:`two_sample_test`. The same seed gives the same answer, whatever the number of jobs.
     n_jobs : int, optional
         Number of processes, -1 for all cores; None follows ``joblib.parallel_config``.
-    groups, strata, pairs, blocks
+    groups, strata, pairs : str or pair of arrays, optional
         The design, as for :func:`two_sample_test`.
+    blocks : int or "auto", optional
+        As for :func:`two_sample_test`.
 
     Returns
     -------
