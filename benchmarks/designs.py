@@ -60,7 +60,7 @@ def pairs(rng: np.random.Generator, shift: float = 0.0) -> tuple[np.ndarray, np.
 
 
 PANELS = {"groups": groups, "strata": strata, "blocks": blocks, "pairs": pairs}
-SHIFTS = {"groups": 0.9, "strata": 0.4, "blocks": 0.6, "pairs": 0.2}
+SHIFTS = {"groups": 0.6, "strata": 0.4, "blocks": 0.6, "pairs": 0.2}
 
 
 def level_task(cell: dict, data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, float]:
