@@ -23,7 +23,7 @@ from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.regularised import RegularisedKernel
 from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import Bins
-from cpmmd.permutation.contrasts import Contrast
+from cpmmd.permutation.contrasts import Contrast, sum_rows
 from cpmmd.permutation.labels import Relabelings
 
 # Added to the diagonal of the landmarks' kernel matrix, in units of its mean: what rounding leaves of the smallest eigenvalues.
@@ -135,7 +135,7 @@ def whole_pool_directions(K: Array, bins: Bins) -> Directions:
     roots = np.sqrt(variances)
     sums = vectors * roots
     if bins.contrast is not None:
-        sums = bins.contrast.centre_features(np.add.reduceat(sums, bins.starts[:-1], axis=0))
+        sums = bins.contrast.centre_features(np.asarray(sum_rows(sums, bins.starts[:-1]), np.float64))
     return Directions(sums, variances, offset, vectors / roots)
 
 
