@@ -1,4 +1,6 @@
-"""What spectral parameters add to the paper's linear test: ``SplitTest(gammas=...)`` beside ``cp-linear``, same draws, same kernels.
+"""What spectral parameters add to the paper's linear test: ``SplitTest(gammas=...)`` beside ``cp-linear``.
+
+Same draws, same kernels.
 
 ``python -m benchmarks.spectral_split`` writes ``results/spectral_split.csv``; resumable.
 """

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from commands import QUICK, document, run
 from cpmmd import CpmmdError, DriftDetector, kernel_matrix_test, power_from_pilot, power_study, run_many, two_sample_test
 from cpmmd.errors import InputError
-from tests.commands import QUICK, document, run
 
 RNG = np.random.default_rng(5)
 

@@ -7,9 +7,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from cpmmd import Bandwidth, FullSampleTest, KernelClass, MMDFuse, two_sample_test
+from cpmmd import Bandwidth, Design, FullSampleTest, KernelClass, MMDAgg, MMDFuse, two_sample_test
 from cpmmd.kernels.bandwidth import Bandwidth as Family
 from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.permutation.unit_bins import unit_bins
 
 # Each design: the unit and the stratum of every row by hand, and the arguments that ask for it.
 GROUPS = (np.repeat([0, 1, 2, 3], [2, 5, 3, 1]), np.repeat([4, 5, 6, 7], [4, 2, 2, 3]))
@@ -110,23 +111,30 @@ def _split(values, m):
     return values[:m], values[m:]
 
 
-def _brute_force(K, case, labels):
-    """Return the statistic from sums over pairs of rows of different units, each stratum's mean taken off row by row."""
+def _arrays(case):
+    """Return the unit and the stratum of each row of a case."""
     units, _ = _units(case)
-    unit, stratum = np.empty(len(K), dtype=int), np.empty(len(K), dtype=int)
+    size = sum(len(rows) for rows, _ in units)
+    unit, stratum = np.empty(size, dtype=int), np.empty(size, dtype=int)
     for u, (rows, own) in enumerate(units):
         unit[rows], stratum[rows] = u, own
-    off = np.eye(len(K))
-    weights, shares = np.zeros(len(K)), {}
-    for own in set(stratum.tolist()):
+    return unit, stratum
+
+
+def _brute_force(K, unit, stratum, m, labels):
+    """Return the statistic from sums over pairs of rows of different units, each stratum's mean taken off row by row."""
+    off, weights, shares = np.eye(len(K)), np.zeros(len(K)), {}
+    units_of = {own: np.unique(unit[stratum == own]) for own in set(stratum.tolist())}
+    for own, units in units_of.items():
         inside = stratum == own
         off[np.ix_(inside, inside)] -= 1 / inside.sum()
-        observed = [u for u, (_, s) in enumerate(units) if s == own]
-        of_x = sum(u < _units(case)[1] for u in observed)
-        shares[own] = inside.sum() * of_x * (len(observed) - of_x) / len(observed) ** 2
+        of_x = len(set(units.tolist()) & set(unit[:m].tolist()))
+        shares[own] = inside.sum() * of_x * (len(units) - of_x) / len(units) ** 2
     for own, share in shares.items():
         x, y = labels & (stratum == own), ~labels & (stratum == own)
         weights += share / sum(shares.values()) * (x / x.sum() - y / y.sum())
+    if all(len(units) == 2 for units in units_of.values()):
+        unit = stratum  # pairs of rows of one pair have no place in it either
     centred = off @ K @ off.T
     return sum(weights[i] * weights[j] * centred[i, j] for i in range(len(K)) for j in range(len(K)) if unit[i] != unit[j])
 
@@ -138,7 +146,7 @@ def test_a_fixed_kernel_has_the_statistics_of_full_enumeration(case):
     labelings = _labelings(case)
     family = Family("gaussian")
     K = ScaledKernel(family, family.median_bandwidth(np.vstack([x, y]))).gram(np.vstack([x, y]))
-    expected = np.array([_brute_force(K, case, labels) for labels in labelings])
+    expected = np.array([_brute_force(K, *_arrays(case), len(x), labels) for labels in labelings])
     assert result.exhaustive
     assert result.statistic == pytest.approx(expected[0], abs=1e-12)
     np.testing.assert_allclose(np.sort(result.null_distribution), np.sort(expected[1:]), atol=1e-12)
@@ -169,7 +177,8 @@ def test_every_relabeling_is_the_test_of_the_relabelled_data(case, method):
     labelings = _labelings(case)
     assert result.exhaustive
     assert len(result.null_distribution) == len(labelings) - 1
-    some = np.random.default_rng(0).permutation(len(labelings) - 1)[:12] + 1
+    every = case in ("groups", "pairs") and method == "cp-full"
+    some = np.random.default_rng(0).permutation(len(labelings) - 1)[: None if every else 12] + 1
     expected = []
     for labels in (labelings[0], *(labelings[b] for b in some)):
         a, b, given = _relabelled(case, labels)
@@ -178,3 +187,101 @@ def test_every_relabeling_is_the_test_of_the_relabelled_data(case, method):
     assert expected[0] == pytest.approx(result.statistic, abs=close)
     for value in expected[1:]:
         assert np.abs(result.null_distribution - value).min() <= close
+    if every:
+        assert result.pvalue == np.mean(np.array(expected) >= expected[0] - close)
+
+
+SPLIT = {
+    "groups": {"groups": (np.repeat(np.arange(8), [2, 1, 3, 2, 2, 1, 2, 3]), np.repeat(np.arange(10, 18), 2))},
+    "pairs": {"pairs": (np.arange(16), np.arange(16))},
+    "strata": {"strata": (np.arange(16) % 2, np.arange(16) % 2)},
+}
+
+
+@pytest.mark.parametrize("case", SPLIT)
+def test_a_split_test_ranks_its_tested_units_among_all_their_labelings(case):
+    data = np.random.default_rng(3)
+    x, y = data.normal(size=(16, 2)), data.normal(size=(16, 2)) + 0.7
+    result = two_sample_test(x, y, method="cp-linear", alpha=0.2, n_permutations=5000, rng=1, **SPLIT[case])
+    rows = result.evidence.tested
+    m = int((rows < 16).sum())
+    given = np.concatenate(next(iter(SPLIT[case].values())))[rows]
+    side = (rows >= 16).astype(int)
+    unit = {"groups": given, "pairs": given * 2 + side, "strata": np.arange(len(rows))}[case]
+    stratum = np.zeros(len(rows), int) if case == "groups" else given
+    K = result.kernel.gram(result.preparation.transform(result.evidence.pool, rows))
+    labelings = _all_labelings(unit, stratum, m)
+    expected = np.array([_brute_force(K, unit, stratum, m, labels) for labels in labelings[:400]])
+    assert len(result.null_distribution) == len(labelings) - 1
+    assert result.statistic == pytest.approx(expected[0], abs=1e-12)
+    for value in expected[1:]:
+        assert np.abs(result.null_distribution - value).min() < 1e-12
+    if len(labelings) <= 400:
+        assert result.pvalue == np.mean(expected >= expected[0] - 1e-12)
+
+
+def _all_labelings(unit, stratum, m):
+    """Return every allowed labeling of rows, the observed one first."""
+    ways = []
+    for own in np.unique(stratum):
+        units = [u for u in dict.fromkeys(unit.tolist()) if stratum[unit == u][0] == own]
+        ways.append(list(combinations(units, len(set(units) & set(unit[:m].tolist())))))
+    return [np.isin(unit, [u for some in chosen for u in some]) for chosen in product(*ways)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_single_tests_of_mmdagg_have_the_statistic_of_the_design(case):
+    x, y = _rows(case)
+    method = MMDAgg(kernels=("gaussian",), bandwidths=(1.0,), b1=400, b2=100)
+    result = two_sample_test(x, y, method=method, alpha=0.2, n_permutations=400, rng=0, **CASES[case][2])
+    z = np.vstack([x, y])
+    K = np.exp(-np.square(z[:, None] - z).sum(axis=-1) / 2)
+    expected = np.array([_brute_force(K, *_arrays(case), len(x), labels) for labels in _labelings(case)])
+    (single,) = result.collection.tests
+    p = np.mean(expected >= expected[0] - 1e-9)
+    assert single.mmd2 == pytest.approx(expected[0], abs=1e-6)
+    assert abs(single.pvalue - p) <= 4 * np.sqrt(p * (1 - p) / 400) + 1 / 400
+    assert result.exact == (case != "blocks")
+
+
+def test_bins_are_made_of_whole_units_of_one_sample_and_stratum():
+    data = np.random.default_rng(0)
+    unit = np.sort(data.integers(0, 500, 3000))
+    design = Design.of(unit, unit % 3, (1500, 1500))
+    bins = unit_bins(design, data, target=60)
+    of_unit, of_bin = design.unit[bins.order], np.repeat(np.arange(bins.count), np.diff(bins.starts))
+    assert len(np.unique(np.column_stack([of_unit, of_bin]), axis=0)) == len(np.unique(of_unit))
+    for b in range(bins.count):
+        units = np.unique(of_unit[of_bin == b])
+        assert set(design.strata[units]) == {design.strata[units[0]]}
+        assert len({bool(u < design.first) for u in units}) == 1
+    per_bin = {(int(bins.contrast.strata[b]), len(np.unique(of_unit[of_bin == b]))) for b in range(bins.count)}
+    assert len(per_bin) == 3  # equally many units in every bin of a stratum
+    pairs = Design.of(np.tile(np.arange(400), 2), np.tile(np.arange(400), 2), (400, 400), kind="pair")
+    bins = unit_bins(pairs, data, target=60)
+    assert bins.contrast.paired
+    assert bins.dropped == (0, 0)
+    half = len(bins.order) // 2
+    np.testing.assert_array_equal(np.sort(bins.order[:half]), np.arange(400))
+
+
+def test_tiles_give_the_statistic_of_the_dense_matrix():
+    data = np.random.default_rng(1)
+    x, y = data.normal(size=(400, 2)), data.normal(size=(300, 2))
+    of = np.sort(data.integers(0, 25, 400)), 100 + np.sort(data.integers(0, 25, 300))
+    for given in ({"groups": of}, {"strata": (of[0] % 4, of[1] % 4), "groups": of}, {"blocks": 20}):
+        values = [two_sample_test(x, y, method="median", rng=0, memory_limit=limit, **given) for limit in (None, "3MB")]
+        assert [one.engine.name for one in values] == ["dense", "binned"]
+        assert values[1].statistic == pytest.approx(values[0].statistic, abs=1e-6)
+
+
+def test_large_pools_go_through_landmarks_and_keep_groups_whole():
+    data = np.random.default_rng(2)
+    of = np.sort(data.integers(0, 30, 2600)), 100 + np.sort(data.integers(0, 30, 2600))
+    effects = data.normal(size=(130, 2))
+    x, y = (effects[part] + data.normal(size=(2600, 2)) for part in of)
+    few = FullSampleTest(classes=(KernelClass(Bandwidth(), widest=1.0, narrowest=1.0, gammas=(0.1,)),))
+    null = two_sample_test(x, y, method=few, groups=of, n_permutations=99, rng=0)
+    assert null.engine.landmarks == 512
+    assert null.pvalue > 0.05 >= two_sample_test(x, y + 3, method=few, groups=of, n_permutations=99, rng=0).pvalue
+    assert two_sample_test(x, y, method=few, n_permutations=99, rng=0).pvalue <= 0.05

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from commands import QUICK, run
 from cpmmd import two_sample_test
 from cpmmd.data.pool import read_pool
 
@@ -50,6 +51,15 @@ def test_a_note_names_what_was_seen_and_what_helps_and_changes_nothing():
     assert "blocks='auto'" in note
     shuffled = two_sample_test(x, y, method="median", rng=0, blocks="auto")
     assert not any(SEEN in note for note in shuffled.notes)
+
+
+def test_the_command_line_advises_flags(tmp_path):
+    rng = np.random.default_rng(1)
+    for name in "ab":
+        pd.DataFrame(_ar(rng, 80, 2, 0.7), columns=["u", "v"]).to_csv(tmp_path / f"{name}.csv", index=False)
+    said = run("test", tmp_path / "a.csv", tmp_path / "b.csv", *QUICK, "--no-explain").stdout
+    assert "--blocks auto" in said
+    assert "blocks=" not in said
 
 
 def test_a_column_that_names_groups_rows_or_times_is_noticed():

@@ -130,3 +130,14 @@ class Coarse:
 
 def test_relabelings_mark_exactly_m_rows_even_where_keys_are_equal():
     assert (draw_labels(30, 7, 50, Coarse()).sum(axis=1) == 7).all()
+
+
+def test_relabelings_within_strata_are_uniform_and_a_longer_draw_starts_with_the_shorter():
+    strata = np.array([0, 0, 1, 2, 0, 0, 1, 1, 2, 2])  # X first: 2, 1, 1 of 4, 3, 3 units
+    labels = draw_labels(10, 4, 6000, np.random.default_rng(0), strata)
+    for stratum, marked in ((0, 2), (1, 1), (2, 1)):
+        assert (labels[:, strata == stratum].sum(axis=1) == marked).all()
+    ways, counts = np.unique(labels, axis=0, return_counts=True)
+    assert len(ways) == 6 * 3 * 3
+    assert np.square(counts - 6000 / 54).sum() / (6000 / 54) < 93  # chi-square of 53 degrees, p = .0005
+    np.testing.assert_array_equal(labels[:5], draw_labels(10, 4, 5, np.random.default_rng(0), strata))

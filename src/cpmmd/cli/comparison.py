@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cpmmd.cli import where
+from cpmmd.cli.failures import note_in_command_words
 from cpmmd.cli.output import note, say, say_end, say_json, say_verdict
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line
@@ -104,7 +105,7 @@ def _say_evidence(result: TestResult, x: FileSample, y: FileSample) -> None:
     say()
     say("Evidence")
     for term, value in (("first", x.label), ("second", y.label), *result.facts):
-        say(f"  {term:<12} {value}")
+        say(f"  {term:<12} {note_in_command_words(value) if term == 'note' else value}")
     sys.stdout.flush()
 
 

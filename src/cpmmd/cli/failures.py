@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -126,6 +127,21 @@ def in_command_words(error: CpmmdError) -> str:
     'Pass --missing drop.'
     """
     return error.render(CommandWords(getattr(error, "labels", {})))
+
+
+def note_in_command_words(text: str) -> str:
+    """Return a note of the library with the arguments that it advises as flags.
+
+    Examples
+    --------
+    >>> note_in_command_words("keep them together with blocks='auto', or name it with groups=...")
+    'keep them together with --blocks auto, or name it with --group-by'
+    """
+
+    def flag(found: re.Match[str]) -> str:
+        return CommandWords({}).setting(Setting(found[1], found[2]))
+
+    return re.sub(r"\b(groups|strata|pairs|blocks)=(?:'([^']*)'|\.\.\.)", flag, text)
 
 
 @contextmanager

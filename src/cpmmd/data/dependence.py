@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 ROWS = 2000  # of each sample, from its beginning, that are looked at
 COLUMNS = 100
 LEFT = 0.1  # share of the long-run variance that block sums may miss
-FEWEST_BLOCKS = 10  # of the smaller sample
+FEWEST_BLOCKS = 5  # of the smaller sample: 252 relabelings
 
 
 def block_length(pool: Pool) -> int:
     """Return the rows of a block that are enough for the most dependent column.
 
     With lag correlations r_k the sum of n dependent rows has about n (1 + 2 sum r_k) times the variance of a row; blocks of K
-    rows miss 2 sum k r_k / K of it. K keeps that below a tenth, and leaves at least ten blocks of the smaller sample. Ranks are
+    rows miss 2 sum k r_k / K of it. K keeps that below a tenth, and leaves at least five blocks of the smaller sample. Ranks are
     taken within each sample, so that no difference between the samples is seen, lag by lag until one is within rounding of zero.
     """
-    most = max(1, min(pool.m, pool.n) // FEWEST_BLOCKS)
+    most = longest_block(pool)
     parts, _ = ranked_columns(pool)
     lags = lag_correlations(parts, most_lags=4 * most)
     if not lags.size:
@@ -35,6 +35,11 @@ def block_length(pool: Pool) -> int:
     alive = np.cumprod(lags > noise, axis=0) * lags
     missed, variance = 2 * (steps * alive).sum(axis=0), 1 + 2 * alive.sum(axis=0)
     return int(np.clip(np.ceil((missed / (LEFT * variance)).max(initial=1.0)), 1, most))
+
+
+def longest_block(pool: Pool) -> int:
+    """Return the rows of the longest block that the smaller sample has enough of."""
+    return max(1, min(pool.m, pool.n) // FEWEST_BLOCKS)
 
 
 def ranked_columns(pool: Pool, leave: Collection[str] = ()) -> tuple[list[Array], list[str]]:

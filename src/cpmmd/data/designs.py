@@ -104,6 +104,16 @@ class Design:
         """What ``scipy.stats.permutation_test`` calls it: ``"independent"``, or ``"samples"`` for pairs."""
         return "samples" if self.kind == PAIR else "independent"
 
+    def by_stratum(self) -> list[Rows]:
+        """Return the units of each stratum, those of X first."""
+        order = np.argsort(self.strata, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(self.strata[order])) + 1)
+
+    @property
+    def exact(self) -> bool:
+        """Whether units are exchangeable by the design alone; blocks are so only as far as dependence fades within them."""
+        return self.kind != BLOCK
+
     def take(self, rows: Rows, m: int) -> Design:
         """Return the design of some rows of the pool, whole units of it.
 

@@ -45,8 +45,8 @@ def _dependent(pool: Pool, leave: tuple[str, ...]) -> tuple[str, ...]:
     seen = f"column {columns[column]!r} has correlation {lags[lag, column]:.2f} with itself {_rows_before(int(lag) + 1)}"
     return (
         f"rows depend on each other in the order of the file: {seen}, where independent rows stay below {bound:.2f}; relabeling "
-        "them one by one finds differences that are none. If they are in time, keep blocks together (blocks='auto', on the "
-        "command line --blocks auto); if they belong to something, its groups (groups=, --group-by)",
+        "them one by one finds differences that are none. If they are in time, keep blocks of them together with blocks='auto'; "
+        "if they belong to something, name it with groups=...",
     )
 
 
@@ -80,7 +80,7 @@ def _values(pool: Pool, column: str, rows: npt.NDArray[np.intp]) -> npt.NDArray[
 def _looks_like_time(column: str) -> str:
     return (
         f"column {column!r} looks like the time of each row and is compared like any other: leave it out, and if rows depend on "
-        "each other keep blocks of them together (blocks='auto', on the command line --blocks auto)"
+        "each other keep blocks of them together with blocks='auto'"
     )
 
 
@@ -94,7 +94,7 @@ def _looks_like_group(pool: Pool, column: str, x: npt.NDArray[np.generic], y: np
     m, n = (len(np.unique(part)) for part in everything)
     return (
         f"column {column!r} looks like the name of a group: its {m} and {n} values each stand in one sample only, several times; "
-        f"relabel groups whole (groups={column!r}, on the command line --group-by {column})"
+        f"relabel groups whole with groups={column!r}"
     )
 
 

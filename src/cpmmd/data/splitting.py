@@ -81,14 +81,14 @@ def split_design(design: Design, train_fraction: float, rng: np.random.Generator
     share = train_fraction if at_most is None else min(train_fraction, at_most / len(design.unit))
     side = np.arange(design.size) >= design.first
     training, whole = np.zeros(design.size, dtype=bool), []
-    for stratum in range(int(design.strata.max()) + 1):
-        halves = [np.flatnonzero((design.strata == stratum) & (side == s)) for s in (False, True)]
+    for units in design.by_stratum():
+        halves = units[~side[units]], units[side[units]]
         if min(map(len, halves)) < 2:
-            whole.append(stratum)
+            whole.append(design.strata[units[0]])
             continue
-        for units in halves:
-            count = min(max(1, round(share * len(units))), len(units) - 1)
-            training[rng.permutation(units)[:count]] = True
+        for half in halves:
+            count = min(max(1, round(share * len(half))), len(half) - 1)
+            training[rng.permutation(half)[:count]] = True
     chosen = rng.permutation(whole)[: round(share * len(whole))].astype(np.intp)
     training |= np.isin(design.strata, chosen)
     for of_training in (True, False):

@@ -20,7 +20,7 @@ from cpmmd.core.parallel import elsewhere, spread
 from cpmmd.core.progress import report
 from cpmmd.kernels.tilers import Scratch, Tiler
 from cpmmd.permutation import mmd
-from cpmmd.permutation.contrasts import Contrast
+from cpmmd.permutation.contrasts import Contrast, sum_rows
 from cpmmd.permutation.dense import quadratic_forms
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import TilePlan
@@ -221,7 +221,7 @@ def sum_over_pieces(tile: Floating, i: Piece, j: Piece) -> Array:
     """Return the sums of a tile over the bins of its rows and of its columns."""
     if i.starts is None or j.starts is None:
         return sum_over_bins(tile, i.bins.stop - i.bins.start, j.bins.stop - j.bins.start)
-    down = np.add.reduceat(tile, i.starts, axis=0, dtype=np.float64) if len(i.starts) < len(tile) else tile
+    down = sum_rows(tile, i.starts) if len(i.starts) < len(tile) else tile
     return np.asarray(np.add.reduceat(down, j.starts, axis=1, dtype=np.float64))
 
 
@@ -256,8 +256,7 @@ def centre_sums(sums: Array, size: int) -> Array:
 def binned_statistics(sums: Array, bins: Bins, labels: Relabelings) -> Array:
     """Return the squared MMD of every labeling from one kernel's bin sums, which are overwritten."""
     if bins.contrast is not None:
-        sums[:] = bins.contrast.centre(sums)
-        return bins.contrast.statistics(sums, labels)
+        return bins.contrast.centre(sums).statistics(labels)
     centred = centre_sums(sums, bins.size)
     forms = np.concatenate([quadratic_forms(centred, block) for block in labels.blocks()])
     return np.asarray(mmd.quadratic_constant(bins.m, bins.n) * forms)

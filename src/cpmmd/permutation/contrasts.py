@@ -7,7 +7,8 @@ A labeling w of units weighs each row of unit u in stratum s by
 m_s and n_s being the rows that w calls X and Y in the stratum. Weights add up to zero in each stratum, so that what strata
 differ in cancels, and T(w) = sum over u != u' of v_u v_u' S_uu' with S the kernel's sums over units after each stratum's mean
 is taken off: the squared MMD between the samples, stratum by stratum, without pairs of rows of one unit. Those are dependent,
-never change sides apart, and have no place in it. The shares p_s do not look at labels: proportional to the precision of a
+never change sides apart, and have no place in it. Where every stratum is a pair, a labeling is a sign for each, and pairs of
+rows of one pair are left out as well. The shares p_s do not look at labels: proportional to the precision of a
 stratum's difference.
 """
 
@@ -15,12 +16,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from cpmmd.core.arrays import Array, Floating, Rows
+from cpmmd.kernels.tiles import cut
 from cpmmd.permutation.dense import quadratic_forms
 from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings
+from cpmmd.permutation.mmd import CENTRED_ROWS
+
+FEW_ROWS = 6  # of a unit, on average: below, a call for each costs more than it saves
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +79,37 @@ class Contrast:
         largest = np.maximum.reduceat(self.counts[self._order], self._starts)
         return bool((largest[self.strata] == self.counts).all())
 
-    def weights(self, labels: Floating) -> Floating:
-        """Return the weights of the rows of each unit (columns) under each labeling (rows of ones and zeros)."""
+    @cached_property
+    def paired(self) -> bool:
+        """Whether every stratum has one unit of each sample: labelings are signs then."""
+        return 2 * len(self._starts) == len(self.counts) == 2 * self.first and bool((np.diff(self._starts) == 2).all())
+
+    def signs(self, labels: Floating) -> Floating:
+        """Return 1 for each pair as it came and -1 for each that changed places."""
+        return np.asarray(2 * labels[:, self._order[::2]] - 1)
+
+    def differences(self, sums: Floating) -> Floating:
+        """Return the difference of each pair's means from sums over units, in its share of the whole."""
+        scale = (self.shares / self.counts[self._order].reshape(-1, 2).T)[:, :, None]
+        return np.asarray(scale[0] * sums[self._order[::2]] - scale[1] * sums[self._order[1::2]])
+
+    def _terms(self, labels: Floating) -> tuple[Floating, Floating]:
+        """Return a and b with v = a w - b for each unit (columns) under each labeling, or for all of them in one row."""
         seen = labels[:1] if self.steady else labels
         of_x = self._per_stratum(seen * self.counts.astype(labels.dtype), axis=1)
         below = (self.shares / (self.rows - of_x)).astype(labels.dtype)
         above = (self.shares / of_x).astype(labels.dtype) + below
-        return np.asarray(labels * above[:, self.strata] - below[:, self.strata])
+        return above[:, self.strata], below[:, self.strata]
+
+    def weights(self, labels: Floating) -> Floating:
+        """Return the weights of the rows of each unit (columns) under each labeling (rows of ones and zeros)."""
+        above, below = self._terms(labels)
+        return np.asarray(labels * above - below)
 
     def scale(self, labels: Relabelings) -> float:
-        """Return the largest product of two weights, for the tolerance of ties."""
+        """Return the largest product of two weights, for the tolerance of ties; those of pairs are in their differences."""
+        if self.paired:
+            return 1.0
         return float(np.square(self.weights(next(labels.blocks())[:1])).max())
 
     def centre_features(self, sums: Array) -> Array:
@@ -93,25 +120,75 @@ class Contrast:
     def centre_rows(self, values: Array) -> Array:
         """Return values of all rows, unit after unit, with the mean of each stratum taken off."""
         starts = np.concatenate([[0], np.cumsum(self.counts)[:-1]])
-        means = self._per_stratum(np.add.reduceat(values, starts, axis=0)) / self.rows[:, None]
+        means = self._per_stratum(sum_rows(values, starts)) / self.rows[:, None]
         return np.asarray(values - np.repeat(means[self.strata], self.counts, axis=0))
 
-    def centre(self, sums: Floating) -> Floating:
-        """Return the kernel's sums over pairs of units with each stratum's mean taken off, and nothing on the diagonal."""
+    def centre(self, sums: Floating) -> Centred:
+        """Return the kernel's sums over pairs of units with each stratum's mean taken off; they are overwritten.
+
+        With M_sv the sums of unit v with stratum s over its rows, and G those of M: S_uv - c_u M_su,v - c_v M_sv,u + c_u c_v
+        G_su,sv.
+        """
+        if self.paired:
+            between = self.differences(self.differences(sums).T.astype(sums.dtype)).astype(sums.dtype)
+            np.fill_diagonal(between, 0.0)
+            return Centred(self, between, np.zeros(len(between)))
         counts = self.counts.astype(sums.dtype)
         rows = self.rows.astype(sums.dtype)
-        half = sums - counts[:, None] * (self._per_stratum(sums) / rows[:, None])[self.strata]
-        centred = half - (self._per_stratum(half, axis=1) / rows)[:, self.strata] * counts
-        np.fill_diagonal(centred, 0.0)
-        return np.asarray(centred)
+        means = self._per_stratum(sums) / rows[:, None]
+        grand = self._per_stratum(means, axis=1) / rows
+        means -= (grand / 2)[:, self.strata] * counts
+        for part in cut(len(sums), CENTRED_ROWS):
+            sums[part] -= means[self.strata[part]] * counts[part, None]
+            sums[:, part] -= (means[self.strata[part]] * counts[part, None]).T
+        within = sums.diagonal().astype(np.float64)
+        np.fill_diagonal(sums, 0.0)
+        return Centred(self, sums, within)
 
-    def statistics(self, centred: Floating, labels: Relabelings, nbytes: int = CHUNK_BYTES) -> Array:
-        """Return T of every labeling from centred sums."""
-        return np.concatenate([quadratic_forms(centred, self.weights(block)) for block in labels.blocks(centred.dtype, nbytes)])
+
+@dataclass(frozen=True, eq=False)
+class Centred:
+    """A kernel's sums over pairs of units, centred in strata: between units, and apart from them within each.
+
+    For pairs, its sums over their differences.
+    """
+
+    contrast: Contrast
+    between: Floating
+    within: Array
+
+    def statistics(self, labels: Relabelings, nbytes: int = CHUNK_BYTES) -> Array:
+        """Return T of every labeling."""
+        return np.concatenate([self._forms(block) for block in labels.blocks(self.between.dtype, nbytes)])
+
+    def _forms(self, block: Floating) -> Array:
+        """Return v' S v for v = a w - b.
+
+        Where a and b are those of every labeling, S b is zero but for the diagonal that was taken off, and what is left of b is a
+        sum over units: labels meet the matrix as they are.
+        """
+        if self.contrast.paired:
+            return quadratic_forms(self.between, self.contrast.signs(block))
+        if not self.contrast.steady:
+            return quadratic_forms(self.between, self.contrast.weights(block))
+        above, below = (part[0].astype(np.float64) for part in self.contrast._terms(block))
+        linear = block @ (2 * above * below * self.within).astype(block.dtype) - np.sum(below**2 * self.within)
+        block *= above.astype(block.dtype)
+        return np.asarray(quadratic_forms(self.between, block) + linear)
 
 
 def sums_over_units(matrix: Floating, starts: Rows) -> Floating:
     """Return the sums of a square matrix over pairs of units of consecutive rows."""
     if len(starts) == len(matrix):
         return matrix
-    return np.asarray(np.add.reduceat(np.add.reduceat(matrix, starts, axis=0), starts, axis=1))
+    return np.asarray(np.add.reduceat(sum_rows(matrix, starts, matrix.dtype), starts, axis=1))
+
+
+def sum_rows(values: Floating, starts: Rows, dtype: Any = np.float64) -> Floating:
+    """Return the sums of consecutive rows that begin at ``starts``; many a time faster than reduceat where those are long."""
+    if FEW_ROWS * len(starts) > len(values):
+        return np.asarray(np.add.reduceat(values, starts, axis=0, dtype=dtype))
+    total = np.empty((len(starts), values.shape[1]), dtype)
+    for one, start, stop in zip(total, starts, (*starts[1:], len(values)), strict=True):
+        np.sum(values[start:stop], axis=0, dtype=dtype, out=one)
+    return total

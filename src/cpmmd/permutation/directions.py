@@ -23,7 +23,7 @@ from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.regularised import RegularisedKernel
 from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import Bins
-from cpmmd.permutation.contrasts import Contrast
+from cpmmd.permutation.contrasts import Contrast, sum_rows
 from cpmmd.permutation.labels import Relabelings
 
 # Added to the diagonal of the landmarks' kernel matrix, in units of its mean: what rounding leaves of the smallest eigenvalues.
@@ -95,11 +95,12 @@ class Directions:
     def _contrasted(self, contrast: Contrast, labels: Relabelings, gammas: Sequence[float]) -> Array:
         """Return the same for the units of a design."""
         weights = np.array([self.weights(gamma) for gamma in gammas]).T
-        within = np.square(self.sums) @ weights
+        sums = contrast.differences(self.sums) if contrast.paired else self.sums
+        within = np.square(sums) @ weights
         columns = []
         for block in labels.blocks():
-            signed = contrast.weights(block)
-            terms = np.square(signed @ self.sums) @ weights
+            signed = contrast.signs(block) if contrast.paired else contrast.weights(block)
+            terms = np.square(signed @ sums) @ weights
             columns.append((terms - np.square(signed, out=signed) @ within).T)
         return np.concatenate(columns, axis=1)
 
@@ -135,7 +136,7 @@ def whole_pool_directions(K: Array, bins: Bins) -> Directions:
     roots = np.sqrt(variances)
     sums = vectors * roots
     if bins.contrast is not None:
-        sums = bins.contrast.centre_features(np.add.reduceat(sums, bins.starts[:-1], axis=0))
+        sums = bins.contrast.centre_features(np.asarray(sum_rows(sums, bins.starts[:-1]), np.float64))
     return Directions(sums, variances, offset, vectors / roots)
 
 

@@ -139,12 +139,13 @@ def _designed_test(
 
 
 def rank_units(K: Array, bins: Bins, labels: Relabelings) -> Ranking:
-    """Rank the observed statistic among the relabelings of units, whose rows the kernel matrix has in their order."""
+    """Rank the observed statistic among the relabelings of units; the kernel matrix, rows in their order, is overwritten."""
     contrast = bins.contrast
     assert contrast is not None
+    mean = float(K.mean())
     centred = contrast.centre(sums_over_units(K, bins.starts[:-1]))
-    tolerance = contrast.scale(labels) * tie_tolerance(centred, float(K.mean()))
-    return Ranking.of(contrast.statistics(centred, labels), tolerance=tolerance, exhaustive=labels.exhaustive)
+    tolerance = contrast.scale(labels) * tie_tolerance(centred.between, mean)
+    return Ranking.of(centred.statistics(labels), tolerance=tolerance, exhaustive=labels.exhaustive)
 
 
 def _binned_test(

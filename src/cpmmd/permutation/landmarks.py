@@ -23,6 +23,7 @@ from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.kernels.tilers import DistanceTiler, Scratch, Tile, Tiler, tiler_for
 from cpmmd.kernels.tiles import cut
 from cpmmd.permutation.binned import Bins, Piece, cut_pieces
+from cpmmd.permutation.contrasts import sum_rows
 from cpmmd.permutation.directions import Directions, Sketch, landmark_directions, whole_pool_directions
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.paths import PLAIN, Grid, Path
@@ -123,7 +124,7 @@ def _bin_sums(seen: Array, bins: Bins) -> Array:
     if bins.size == 1:
         return seen
     if bins.size == 0:
-        return np.asarray(np.add.reduceat(seen, bins.starts[:-1], axis=0))
+        return np.asarray(sum_rows(seen, bins.starts[:-1]))
     return np.asarray(seen.reshape(bins.count, bins.size, -1).sum(axis=1))
 
 
@@ -189,7 +190,7 @@ def _tile_sums(piece: Piece, rows: Array, origin: int, landmarks: Any, count: in
         if piece.starts is None:
             np.sum(tile.reshape(bins, size // bins, count), axis=1, out=total)
         else:
-            np.add.reduceat(tile, piece.starts, axis=0, dtype=np.float64, out=total)
+            total[:] = sum_rows(tile, piece.starts)
     return sums
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from cpmmd.core.arrays import Array
+from cpmmd.core.arrays import Array, Floating
 from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import Bins
 from cpmmd.permutation.contrasts import sums_over_units
@@ -71,15 +71,14 @@ def permutation_statistics(
     """
     if bins is not None and bins.contrast is not None:
         np.fill_diagonal(matrix, 1.0)  # every kernel here is 1 at distance 0, and means of strata have all pairs
-        centred = bins.contrast.centre(sums_over_units(matrix, bins.starts[:-1]))
-        tolerance = bins.contrast.scale(labels) * TIE * frobenius(centred)
-        return bins.contrast.statistics(centred, labels, nbytes), tolerance
+        sums = bins.contrast.centre(sums_over_units(matrix, bins.starts[:-1]))
+        return sums.statistics(labels, nbytes), bins.contrast.scale(labels) * TIE * frobenius(sums.between)
     centred = mmd.u_centre(matrix, overwrite=True)
     constant = mmd.quadratic_constant(m, len(matrix) - m)
     return constant * forms(centred, labels, nbytes), constant * TIE * frobenius(centred)
 
 
-def frobenius(matrix: Single) -> float:
+def frobenius(matrix: Floating) -> float:
     """Return |A|_F, summed in blocks."""
     return float(np.sqrt(sum(float(np.vdot(row, row)) for row in matrix)))
 

@@ -34,19 +34,15 @@ def _merge(design: Design, rng: np.random.Generator, target: int) -> tuple[Rows,
     few = min(design.units)
     together = max(1, min(design.size // target, few // FEWEST_BINS), -(-design.size // MOST_BINS))
     side = np.arange(design.size) >= design.first
-    halves = [np.bincount(design.strata[side == s], minlength=design.strata.max() + 1) for s in (False, True)]
-    paired = (halves[0] == 1) & (halves[1] == 1)
+    of_x, of_y = (np.bincount(design.strata[side == s], minlength=design.strata.max() + 1) for s in (False, True))
+    paired = (of_x == 1) & (of_y == 1)
     strata = _merge_pairs(design.strata, paired, together, rng)
-    piece = np.full(design.size, -1)
-    for stratum in np.unique(strata):
-        inside = strata == stratum
-        if paired[design.strata[inside]].all():
-            piece[inside] = 0
-            continue
-        counts = [int(np.count_nonzero(inside & (side == s))) for s in (False, True)]
-        size = max(1, min(together, min(counts) // 2))
-        for s, count in zip((False, True), counts, strict=True):
-            shuffled = rng.permutation(np.flatnonzero(inside & (side == s)))[: count // size * size]
+    piece = np.where(paired[design.strata], 0, -1)
+    for units in (inside for inside in design.by_stratum() if not paired[design.strata[inside[0]]]):
+        halves = units[~side[units]], units[side[units]]
+        size = max(1, min(together, min(map(len, halves)) // 2))
+        for half in halves:
+            shuffled = rng.permutation(half)[: len(half) // size * size]
             piece[shuffled] = np.arange(len(shuffled)) // size
     key = (side * (strata.max() + 1) + strata) * (design.size + 1) + piece
     kept = piece >= 0

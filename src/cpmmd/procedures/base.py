@@ -197,6 +197,7 @@ class Procedure(ABC):
         tested_sizes: tuple[int, int],
         evidence: Evidence | None = None,
         notes: tuple[str, ...] = (),
+        exact: bool | None = None,
         **more: Any,
     ) -> TestOutcome:
         """Return the outcome of a permutation test on this pool.
@@ -213,6 +214,8 @@ class Procedure(ABC):
             The rows that were tested, and those that chose; None: all rows were tested, and chose.
         notes : tuple of str
             What to bear in mind, beside the notes of the pool.
+        exact : bool, optional
+            Whether the p-value is exact where the design is; None: as the procedure says of itself.
         **more : object
             Further fields of the outcome, such as ``kernel``.
 
@@ -227,7 +230,7 @@ class Procedure(ABC):
             method=options.method,
             summary=options.summary,
             statistic=ranking.statistic,
-            statistic_meaning=self.statistic_meaning,
+            statistic_meaning=self.statistic_meaning + ("" if pool.design is None else ", between units of the design"),
             pvalue=ranking.pvalue,
             alpha=options.alpha,
             null_distribution=ranking.null_distribution,
@@ -239,7 +242,8 @@ class Procedure(ABC):
             notes=(*pool.notes, *notes, *note_powerless(ranking.smallest_pvalue, options.alpha, tested_sizes)),
             evidence=Evidence(pool) if evidence is None else evidence,
             design=pool.design,
-            **{"citations": self.all_citations(), "exact": self.exact, **more},
+            exact=(self.exact if exact is None else exact) and (pool.design is None or pool.design.exact),
+            **{"citations": self.all_citations(), **more},
         )
 
     def conclude_kernel(

@@ -30,6 +30,7 @@ def assurance(result: TestOutcome, explanation: Explanation | None, names: Seque
                     ("Told apart", None if explanation is None else explanation.told),
                     ("Level", _level(result)),
                     ("Relabelings", _resolution(result)),
+                    ("Exchangeable", None if result.design is None else str(result.design)),
                     ("Tested rows", tested),
                     ("Held out", _held_out(explanation)),
                     ("Certificate", None if result.certificate is None else result.certificate.statement),
@@ -63,6 +64,8 @@ def _program(call: str) -> str:
 
 
 def _level(result: TestOutcome) -> str:
+    if result.design is not None and not result.design.exact:
+        return f"{result.alpha:g}, approximately: blocks of rows are exchangeable as far as dependence fades within their length"
     if not result.exact:
         return f"{result.alpha:g}, exact given the method's bandwidths, which look at which row is whose"
     return f"{result.alpha:g}, exact: if both samples came from one distribution, p would fall to it at most that often"
