@@ -31,8 +31,8 @@ def say_where(outcome: TestOutcome, tables: Tables, names: tuple[str, str]) -> s
 def say_told(effect: Effect, alone: Effect, names: tuple[str, str]) -> str:
     """Say how well single rows are told apart."""
     x, y = (harmless(name, LONGEST) for name in names)
-    told = f"A random row of {y} looks more like {y} than a random row of {x} does {effect}; 50% would be chance"
-    return f"{told}, and {alone.probability:.0%} is what its columns say one by one." if effect.low > 0.5 else f"{told}."
+    told = f"By the test's kernel a random row of {y} looks more like {y} than a random row of {x} does {effect}"
+    return f"{told}, by its columns one by one {alone.probability:.0%}; 50% would be chance."
 
 
 def _warn(tables: Tables, alpha: float) -> str:
