@@ -28,6 +28,7 @@ ROOM = 2**28  # bytes that their scores may take
 LEVELS = 3  # of a category, the most frequent ones
 TOGETHER = 256  # pairs of scores in one product
 SCREENED_ROWS = 5000  # that the screen looks at
+SECOND_LOOK = 2  # p-values are doubled: columns have the level to themselves, pairs half of it once more
 CLOSEST = 0.999  # correlation beyond which Fisher's transform is cut off
 Pair = tuple[int, int]
 
@@ -114,7 +115,7 @@ def pair_table(scores: Scores, units: Units, alpha: float) -> PairTable:
     tails = [tail_scores(statistics[positions]) for positions in groups.values()]
     best = [positions[int(np.argmax(tail[:, 0]))] for positions, tail in zip(groups.values(), tails, strict=True)]
     together = np.array([tail[0] if len(tail) == 1 else tail_scores(tail.max(axis=0)[None])[0] for tail in tails])
-    pvalues = adjusted_pvalues(together)
+    pvalues = np.minimum(SECOND_LOOK * adjusted_pvalues(together), 1.0)
     found = [
         _describe(scores, chosen[at], correlations[at], float(pvalue), alpha) for at, pvalue in zip(best, pvalues, strict=True)
     ]
