@@ -92,8 +92,9 @@ def _scores_of(read: ReadColumn) -> Iterator[tuple[str, Array]]:
     if read.levels is None:
         there = ~np.isnan(read.ranks)
         values = np.zeros(len(read.ranks))
-        of_two = read.ranks is read.values  # two values are their own scores
-        values[there] = read.values[there] - np.mean(read.values[there]) if of_two else special.ndtri(read.ranks[there])
+        if there.any():
+            of_two = read.ranks is read.values  # two values are their own scores
+            values[there] = read.values[there] - read.values[there].mean() if of_two else special.ndtri(read.ranks[there])
         yield "", values
         return
     usual = [name for name in read.levels.names if name not in (MISSING, OTHER)]  # most frequent first
