@@ -133,7 +133,7 @@ def test_large_pools_are_tested_in_bins_that_cover_them(monkeypatch):
     assert answer.reject
     odd = detector.test(OTHER[:49])
     assert odd.result.tested_sizes == (120, 45)
-    assert "0 rows of x and 4 of y" in odd.notes[0]
+    assert "0 rows of the first sample and 4 of the second" in odd.notes[0]
 
 
 class Counting:

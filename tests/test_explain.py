@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from cpmmd import Bandwidth, LaplacianL1, MedianTest, MMDAgg, Polynomial, Radius, SplitTest, methods, two_sample_test
 from cpmmd.core.text import harmless
@@ -317,3 +318,16 @@ def test_what_is_typical_of_a_column_is_text(known, sides):
 def test_the_effect_alone_is_the_one_of_the_explanation():
     result = two_sample_test(X, Y, method="median", n_permutations=99, rng=0)
     assert effect_size(result, max_rows=16, rng=3) == result.explain(max_rows=16, rng=3).effect
+
+
+def test_what_columns_say_one_by_one_and_what_they_leave():
+    rng = np.random.default_rng(9)
+    x, y = rng.normal(size=(400, 3)), rng.normal(size=(400, 3))
+    y[:, 1] = 0.95 * y[:, 0] + np.sqrt(1 - 0.95**2) * y[:, 1]
+    together = explained(x, y, "cp-full", n_permutations=99).explain()
+    assert together.effect_one_by_one.low < 0.5 < together.effect_one_by_one.high
+    assert together.unexplained > 0.6
+    apart = explained(x, x[::-1] + np.array([2, 0, 0]), "cp-full", n_permutations=99).explain()
+    assert apart.effect_one_by_one.probability == pytest.approx(stats.norm.cdf(2 / np.sqrt(2)), abs=0.04)
+    assert apart.unexplained < 0.1
+    assert explained(x, x + 1e-9).explain().unexplained is None

@@ -39,7 +39,7 @@ def statistics_of(features, labels):
 def test_location_and_spread_are_differences_of_normal_scores():
     values, labels = RNG.gamma(1.0, size=40), RNG.permutation(40) < 15
     z = special.ndtri((stats.rankdata(values) - 0.5) / 40)
-    found = statistics_of(number_features(values, UnitSums(np.arange(40), 40)), labels)
+    found = statistics_of(number_features(values, UnitSums(np.arange(40), 40))[0], labels)
     factor = 15 * 25 / 40
     assert found["location"] == pytest.approx(factor * (z[labels].mean() - z[~labels].mean()) ** 2)
     assert found["spread"] == pytest.approx(factor * ((z**2)[labels].mean() - (z**2)[~labels].mean()) ** 2)
@@ -47,7 +47,7 @@ def test_location_and_spread_are_differences_of_normal_scores():
 
 def test_distribution_is_anderson_and_darlings_statistic_on_classes():
     values, labels = RNG.normal(size=400), RNG.permutation(400) < 150
-    found = statistics_of(number_features(values, UnitSums(np.arange(400), 400)), labels)["distribution"]
+    found = statistics_of(number_features(values, UnitSums(np.arange(400), 400))[0], labels)["distribution"]
     edges = np.sort(values)[np.ceil(np.arange(1, 32) * 400 / 32 + 0.5).astype(int) - 2]  # ranks (i - 1/2) / 400 below k / 32
     total, before = 0.0, 0.0
     for edge in edges:
@@ -74,8 +74,8 @@ def test_missing_values_have_no_rank_and_a_statistic_of_their_own():
     values, labels = RNG.normal(size=50), RNG.permutation(50) < 20
     values[RNG.permutation(50)[:12]] = np.nan
     there = ~np.isnan(values)
-    found = statistics_of(number_features(values, UnitSums(np.arange(50), 50)), labels)
-    alone = statistics_of(number_features(values[there], UnitSums(np.arange(38), 38)), labels[there])
+    found = statistics_of(number_features(values, UnitSums(np.arange(50), 50))[0], labels)
+    alone = statistics_of(number_features(values[there], UnitSums(np.arange(38), 38))[0], labels[there])
     assert found["location"] == pytest.approx(alone["location"])
     assert found["missing"] == pytest.approx(20 * 30 / 50 * (np.mean(~there[labels]) - np.mean(~there[~labels])) ** 2)
 
@@ -98,7 +98,7 @@ def test_units_of_unequal_sizes_change_sides_as_wholes():
     expected = []
     for labels in chosen:
         of_rows = np.repeat(labels, sizes)
-        expected.append(statistics_of(number_features(values[rows, 0], UnitSums(np.arange(20), 20)), of_rows)["location"])
+        expected.append(statistics_of(number_features(values[rows, 0], UnitSums(np.arange(20), 20))[0], of_rows)["location"])
     by_hand = np.argsort(np.argsort(np.round(expected, 9), kind="stable"))
     alone = [{"location": read[0].features[0].statistics["location"]}]
     features = [type(one)(one.base, one.sums, alone[0]) for one in read[0].features]

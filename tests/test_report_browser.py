@@ -37,6 +37,13 @@ def hostile_report(names):
     return two_sample_test(x, y, n_permutations=99, rng=0).report(title="".join(names), command="".join(names))
 
 
+def wide_report():
+    data = np.random.default_rng(5)
+    x, y = (pd.DataFrame(data.normal(size=(90, 40)), columns=[f"sensor {i}" for i in range(40)]) for _ in range(2))
+    y["sensor 3"] += 2
+    return two_sample_test(x, y, n_permutations=199, rng=0).report(names=("line 1", "line 2"))
+
+
 def batches(count):
     names = list(HOSTILE_NAMES.values())
     return [
@@ -64,6 +71,7 @@ def reports(tmp_path_factory):
         "differs": two_sample_test(sample(0, 80, 1), sample(1, 70, 0), rng=0).report(command="cpmmd test a.csv b.csv"),
         "alike": two_sample_test(sample(2, 60, 0), sample(3, 60, 0), method="cp-linear", rng=0).report(),
         "series": write_series(batches(28), alpha=0.05),
+        "wide": wide_report(),
         "hostile": hostile_report(list(HOSTILE_NAMES.values())),
     }
     for name, text in pages.items():
@@ -103,19 +111,21 @@ class Visit:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("name", ["differs", "alike", "series", "hostile"])
+@pytest.mark.parametrize("name", ["differs", "alike", "series", "hostile", "wide"])
 def test_a_report_opens_quietly_and_fits_the_screen(browser, reports, name, view):
     with Visit(browser, reports[name], view) as visit:
         assert visit.complaints == []
         assert visit.requests == [reports[name]]
         width, room = visit.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         assert width <= room
-        assert visit.page.locator("svg").count() == visit.page.locator("figure").count() > 0
+        assert visit.page.locator("svg:not(.mini)").count() == visit.page.locator("figure").count() > 0
 
 
 @pytest.mark.parametrize("name", ["hostile", "series"])
 def test_hostile_names_do_not_run(browser, reports, name):
     with Visit(browser, reports[name]) as visit:
+        opened = [details.evaluate("e => { e.open = true }") for details in visit.page.locator("details").all()]
+        assert (len(opened) > 0) == (name == "hostile")
         visit.page.locator("thead button").first.click()  # sorting moves the names about
         assert visit.complaints == []
         assert not visit.page.evaluate("document.title === 'owned' || window.owned === true")
@@ -129,15 +139,15 @@ def as_numbers(texts):
 
 def test_tables_sort_on_click(browser, reports):
     with Visit(browser, reports["differs"]) as visit:
-        button = visit.page.locator("#columns thead th:nth-child(2) button")
-        header = visit.page.locator("#columns thead th:nth-child(2)")
-        shares = as_numbers(visit.column("columns", 1))
-        for order, expected in (("descending", sorted(shares, reverse=True)), ("ascending", sorted(shares))):
+        button = visit.page.locator("#classes thead th:nth-child(5) button")
+        header = visit.page.locator("#classes thead th:nth-child(5)")
+        scores = as_numbers(visit.column("classes", 4))
+        for order, expected in (("descending", sorted(scores, reverse=True)), ("ascending", sorted(scores))):
             button.click()
             assert header.get_attribute("aria-sort") == order
-            assert as_numbers(visit.column("columns", 1)) == expected
-        visit.page.locator("#columns thead th:first-child button").click()
-        assert visit.column("columns", 0) == sorted(visit.column("columns", 0))
+            assert as_numbers(visit.column("classes", 4)) == expected
+        visit.page.locator("#classes thead th:first-child button").click()
+        assert visit.column("classes", 0) == sorted(visit.column("classes", 0))
         assert header.get_attribute("aria-sort") is None
         assert "ascending" in visit.page.locator("#sort-status").inner_text()
 
@@ -147,7 +157,7 @@ def test_tables_sort_by_keyboard_alone(browser, reports, key):
     with Visit(browser, reports["differs"]) as visit:
         for _ in range(100):
             visit.page.keyboard.press("Tab")
-            if visit.page.evaluate("document.activeElement.closest('#columns thead th:nth-child(2)') !== null"):
+            if visit.page.evaluate("document.activeElement.closest('#classes thead th:nth-child(5)') !== null"):
                 break
         else:
             pytest.fail("the header's button cannot be reached with Tab")
@@ -155,8 +165,28 @@ def test_tables_sort_by_keyboard_alone(browser, reports, key):
         assert outline != "none"  # the focus can be seen
         visit.page.keyboard.press(key)
         visit.page.keyboard.press(key)
-        shares = as_numbers(visit.column("columns", 1))
-        assert shares == sorted(shares)
+        scores = as_numbers(visit.column("classes", 4))
+        assert scores == sorted(scores)
+
+
+def test_every_column_can_be_searched_for(browser, reports):
+    with Visit(browser, reports["wide"]) as visit:
+        assert visit.page.locator(".column:visible").count() == 12
+        visit.page.locator("input[type=search]").fill("sensor 39")
+        assert visit.page.locator(".column:visible .name").all_inner_texts() == ["sensor 39"]
+        visit.page.locator("input[type=search]").fill("higher")
+        assert visit.page.locator(".column:visible .name").all_inner_texts() == ["sensor 3"]
+        visit.page.locator("input[type=search]").fill("")
+        assert visit.page.locator(".column:visible").count() == 40
+        assert visit.complaints == []
+
+
+@pytest.mark.parametrize("name", ["differs", "wide"])
+def test_the_first_screen_of_a_phone_has_the_verdict_and_the_leading_column(browser, reports, name):
+    with Visit(browser, reports[name], "phone") as visit:
+        for place in ("h1", ".lead", ".column >> nth=0"):
+            box = visit.page.locator(place).bounding_box()
+            assert box["y"] + box["height"] <= PHONE["height"], place
 
 
 def test_the_first_tab_offers_to_skip_to_the_report(browser, reports):

@@ -173,3 +173,19 @@ def test_dates_and_levels_are_shown_as_they_came(tmp_path):
         "id higher 20240278 20240292 +0.52 sd (",
     ]
     assert all(line.startswith(start) for line, start in zip(shown, starts, strict=True)), shown
+
+
+def test_a_column_that_says_nothing_is_named_with_the_flag_that_drops_it(tmp_path, null_pair):
+    """Whether it makes the difference (a counter that runs on) or not (an index that begins again)."""
+    frames = [pl.read_csv(path) for path in null_pair]
+    for start, code in ((0, 0), (len(frames[0]), 1)):
+        paths = [tmp_path / f"{start}-{name}.csv" for name in ("before", "after")]
+        for frame, path, first in zip(frames, paths, (0, start), strict=True):
+            frame.with_columns(row_nr=pl.int_range(first, first + len(frame))).write_csv(path)
+        result = run("test", *paths, "--seed", 1)
+        assert result.exit_code == code
+        assert "Suspicious 'row_nr': it counts the rows." in result.stdout
+        assert "--drop row_nr" in result.stdout
+        if code:
+            assert "Without it no difference is found" in result.stdout
+        assert run("test", *paths, "--seed", 1, "--drop", "row_nr").exit_code == 0

@@ -94,7 +94,7 @@ def compare(
         if answering.report is not None:
             note(noticed)
             _say_evidence(result, x, y)
-        if explanation is not None and (result.reject or explanation.differing):
+        if explanation is not None and (result.reject or explanation.differing or explanation.suspicious):
             where.say_where(explanation)
         say_end(again, "Report", answering.report)
     return bool(result.reject)

@@ -60,26 +60,29 @@ def say_where(explanation: Explanation) -> None:
     say(f"  {explanation.told}")
     for line in drop_hint(explanation):
         say(f"  {line}")
-    shown = explanation.columns[: max(3, min(TOP, len(explanation.differing)))]
     names = [harmless(in_header(name), WIDEST) for name in explanation.names]
+    _say_columns(explanation, names)
+    _say_pairs(explanation, names)
+
+
+def _say_columns(explanation: Explanation, names: list[str]) -> None:
+    shown = explanation.columns[: max(3, min(TOP, len(explanation.differing)))]
     say_table(("column", "difference", *names, "effect", "p"), [_row(column) for column in shown], right=(2, 3, 4, 5))
     left = len(explanation.columns) - len(shown)
     if left:
         say(f"  ... and {left} more column{'s' * (left > 1)} (--json or --report has all); p is adjusted for all columns")
+
+
+def _say_pairs(explanation: Explanation, names: list[str]) -> None:
     pairs = explanation.differing_pairs[:TOP]
-    if pairs:
-        say()
-        rows = [
-            (
-                " and ".join(pair.labels),
-                pair.words,
-                f"{pair.correlation_x:.2f}",
-                f"{pair.correlation_y:.2f}",
-                probability(pair.pvalue),
-            )
-            for pair in pairs
-        ]
-        say_table(("pair", "in the second they", *names, "p"), rows, right=(2, 3, 4))
+    if not pairs:
+        return
+    rows = [
+        (" and ".join(p.labels), p.words, f"{p.correlation_x:.2f}", f"{p.correlation_y:.2f}", probability(p.pvalue))
+        for p in pairs
+    ]
+    say()
+    say_table(("pair", f"in {names[1]} they", *names, "p"), rows, right=(2, 3, 4))
 
 
 def drop_hint(explanation: Explanation) -> list[str]:

@@ -37,12 +37,15 @@ class ReadColumn:
     ----------
     values
         Numbers, NaN where missing; of a category the levels' codes.
+    ranks
+        Pooled ranks of numbers, NaN where missing; the values themselves where there are at most two, and for categories.
     levels
         Of a category.
     """
 
     column: DataColumn
     values: Array
+    ranks: Array
     levels: Levels | None
     features: list[Features]
 
@@ -69,12 +72,16 @@ def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Units) -> Ite
     for column in columns:
         if column.kind == "category":
             levels = category_levels(pool.categories[column.name][units.rows])
-            yield ReadColumn(column, levels.codes.astype(np.float64), levels, level_features(levels, sums))
+            codes = levels.codes.astype(np.float64)
+            yield ReadColumn(column, codes, codes, levels, level_features(levels, sums))
             continue
         block = pool.numbers[units.rows, list(column.positions)]
         values = block[:, 0] if len(column.positions) == 1 else block.mean(axis=1)
-        of_two = column.kind == "boolean" or _at_most_two(values)
-        yield ReadColumn(column, values, None, (boolean_features if of_two else number_features)(values, sums))
+        if column.kind == "boolean" or _at_most_two(values):
+            yield ReadColumn(column, values, values, None, boolean_features(values, sums))
+            continue
+        features, ranks = number_features(values, sums)
+        yield ReadColumn(column, values, ranks, None, features)
 
 
 def _at_most_two(values: Array) -> bool:

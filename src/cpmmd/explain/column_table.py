@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 from cpmmd.data.pool import Pool
-from cpmmd.explain.column_scores import ColumnScores, ReadColumn, read_columns, score_columns
+from cpmmd.explain.column_scores import ColumnScores, read_columns, score_columns
 from cpmmd.explain.columns import DataColumn
 from cpmmd.explain.differences import ColumnDifference, PairDifference, SuspiciousColumn
 from cpmmd.explain.maxt import adjusted_pvalues
-from cpmmd.explain.pairs import PairTable, pair_table
+from cpmmd.explain.pairs import PairTable, Scores, pair_table
 from cpmmd.explain.summaries import ColumnSides, say_difference, summarise
 from cpmmd.explain.suspicious import suspicion
 from cpmmd.permutation.binned import cut_bins, relabelings
@@ -21,6 +22,7 @@ from cpmmd.permutation.units import Units
 from cpmmd.procedures.outcome import TestOutcome
 
 OWN = 999  # relabelings where the method has none
+ROOM, WIDEST = 2**26, 40  # bytes of columns that are looked at together, and features of one
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,35 +65,56 @@ def difference_tables(pool: Pool, columns: Sequence[DataColumn], units: Units, a
     names
         What the samples are called.
     """
-    read = list(read_columns(pool, columns, units))
-    scored = score_columns([one.features for one in read], units)
-    pvalues = adjusted_pvalues(np.array([one.scores for one in scored]))
-    sides = _sides(read, units)
-    found = [_describe(*one, alpha) for one in zip(sides, scored, pvalues.tolist(), strict=True)]
-    why = [suspicion(side, pool, units.rows, names, differs=one.pvalue <= alpha) for side, one in zip(sides, found, strict=True)]
-    pairs = pair_table(read, units, alpha)
+    scanned, scores = _scan(pool, columns, units, names)
+    pvalues = adjusted_pvalues(np.array([one.scored.scores for one in scanned])).tolist()
+    found = [one.with_pvalue(p, alpha) for one, p in zip(scanned, pvalues, strict=True)]
+    why = [one.why if one.always or p <= alpha else "" for one, p in zip(scanned, pvalues, strict=True)]
+    pairs = pair_table(scores, units, alpha)
     order = sorted(range(len(found)), key=lambda i: (found[i].pvalue, -found[i].distance, i))
     return Tables(
         tuple(found[i] for i in order),
         pairs.pairs,
         tuple(SuspiciousColumn(found[i].name, found[i].label, why[i]) for i in order if why[i]),
-        _without([i for i, reason in enumerate(why) if reason], scored, pairs),
+        _without([i for i, reason in enumerate(why) if reason], [one.scored for one in scanned], pairs),
         pairs.notes,
     )
 
 
-def _sides(read: Sequence[ReadColumn], units: Units) -> list[ColumnSides]:
+@dataclass(frozen=True, eq=False)
+class _Scanned:
+    """What one look at a column gives, before all p-values are known."""
+
+    known: PlainDict
+    words: str
+    scored: ColumnScores
+    why: str
+    always: bool
+
+    def with_pvalue(self, pvalue: float, alpha: float) -> ColumnDifference:
+        return ColumnDifference(**self.known, pvalue=pvalue, words=self.words if pvalue <= alpha else "")
+
+
+def _scan(pool: Pool, columns: Sequence[DataColumn], units: Units, names: tuple[str, str]) -> tuple[list[_Scanned], Scores]:
+    """Look at every column once, some at a time so that their sums and values fit."""
     observed = next(iter(units.labels.blocks()))[0] > 0.5
     unit = np.repeat(np.arange(len(units.starts)), units.counts)
-    return [ColumnSides(one, observed[unit], unit) for one in read]
+    step = max(1, ROOM // (8 * (WIDEST * len(units.starts) + 3 * len(unit))))
+    scanned: list[_Scanned] = []
+    scores = Scores.of_rows(len(unit))
+    for start in range(0, len(columns), step):
+        read = list(read_columns(pool, columns[start : start + step], units))
+        for one, scored in zip(read, score_columns([one.features for one in read], units), strict=True):
+            scores.offer(one)
+            sides = ColumnSides(one, observed[unit], unit)
+            scanned.append(_describe(sides, scored, suspicion(sides, pool, units.rows, names)))
+    return scanned, scores
 
 
-def _describe(sides: ColumnSides, scored: ColumnScores, pvalue: float, alpha: float) -> ColumnDifference:
+def _describe(sides: ColumnSides, scored: ColumnScores, suspicious: tuple[str, bool]) -> _Scanned:
     column = sides.read.column
     words, effect = say_difference(sides, scored.parts)
-    known = summarise(sides)
-    said = words if pvalue <= alpha else ""
-    return ColumnDifference(column.name, column.label, column.kind, pvalue, words=said, effect=effect, **known)
+    named = {"name": column.name, "label": column.label, "kind": column.kind}
+    return _Scanned({**named, "effect": effect, **summarise(sides)}, words, scored, *suspicious)
 
 
 def _without(suspicious: list[int], scored: Sequence[ColumnScores], pairs: PairTable) -> float | None:

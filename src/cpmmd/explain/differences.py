@@ -177,7 +177,7 @@ class PairDifference:
     names, labels : tuple of str
         The two columns.
     pvalue : float
-        From the test's own relabelings, adjusted over all pairs that were looked at.
+        From the test's own relabelings, adjusted over all pairs that were looked at, and doubled: pairs are a second look.
     words : str
         How they go together in Y, against X; empty where the p-value is above alpha.
     correlation_x, correlation_y : float
@@ -194,7 +194,7 @@ class PairDifference:
     >>> y[:, 1] = 0.8 * y[:, 0] + 0.6 * y[:, 1]
     >>> pair = two_sample_test(x, y, rng=0).explain().pairs[0]
     >>> pair.names, pair.pvalue, pair.words
-    (('0', '1'), 0.001, 'go together more closely')
+    (('0', '1'), 0.002, 'go together more closely')
     """
 
     names: tuple[str, str]

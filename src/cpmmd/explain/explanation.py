@@ -13,6 +13,7 @@ from cpmmd.core.seeds import resolve_rng
 from cpmmd.explain.column_table import difference_tables, relabelled_units
 from cpmmd.explain.columns import DataColumn, columns_of, row_values
 from cpmmd.explain.explained_rows import ExplainedRows, gather_rows
+from cpmmd.explain.one_by_one import one_by_one_effect
 from cpmmd.explain.rows import cross_fitted_effect
 from cpmmd.explain.sentences import say_told, say_where
 from cpmmd.explain.sides import Sides
@@ -64,49 +65,60 @@ def explain(
     """
     validation.whole("max_rows", max_rows, at_least=8)
     validation.whole("top", top, at_least=0)
-    x_name, y_name = validation.two_names("names", names)
-    row_stream, fold_stream, label_stream = _streams(rng)
+    called = validation.two_names("names", names)
+    row_stream, fold_stream, label_stream, column_stream = _streams(rng)
     material = gather_rows(outcome, max_rows, row_stream)
-    K = material.kernel.gram(material.matrix)
-    witness = Sides(material.labels).witness_of(K)
-    effect = cross_fitted_effect(K, material.labels, fold_stream)
-    del K
     every = columns_of(material.pool, material.preparation)
     units, remarks = relabelled_units(outcome, label_stream)
-    tables = difference_tables(material.pool, every, units, outcome.alpha, (x_name, y_name))
-    known = {column.name: column for column in every}
-    order = tuple(known[column.name] for column in tables.columns)
-    (rows_x, witness_x), (rows_y, witness_y) = (_side(material, witness, s) for s in (material.labels, ~material.labels))
+    tables = difference_tables(material.pool, every, units, outcome.alpha, called)
+    effect, sides = _witness(material, fold_stream, top, [column.name for column in tables.columns], every)
+    alone = one_by_one_effect(material.pool, every, material.rows, material.labels, column_stream)
     return Explanation(
-        where=say_where(outcome, tables, (x_name, y_name)),
-        told=say_told(effect, (x_name, y_name)),
+        where=say_where(outcome, tables, called),
+        told=say_told(effect, alone, called),
         columns=tables.columns,
         pairs=tables.pairs,
         suspicious=tables.suspicious,
         pvalue_without=tables.pvalue_without,
         effect=effect,
-        names=(x_name, y_name),
-        witness_x=witness_x,
-        witness_y=witness_y,
-        rows_x=material.row_numbers(rows_x),
-        rows_y=material.row_numbers(rows_y),
-        top_x=_leading(material, "x", rows_x, -witness_x, top, order),
-        top_y=_leading(material, "y", rows_y, witness_y, top, order),
+        effect_one_by_one=alone,
+        names=called,
+        **sides,
         held_out=outcome.evidence is not None and outcome.evidence.held_out,
         notes=(*material.notes, *remarks, *tables.notes, *_notes(every)),
         outcome=outcome,
     )
 
 
+def _witness(
+    material: ExplainedRows, rng: np.random.Generator, top: int, order: list[str], columns: tuple[DataColumn, ...]
+) -> tuple[Effect, dict[str, Any]]:
+    """Return how well rows are told apart, and each side's rows and witness values, by the names of their fields."""
+    K = material.kernel.gram(material.matrix)
+    witness = Sides(material.labels).witness_of(K)
+    effect = cross_fitted_effect(K, material.labels, rng)
+    known = {column.name: column for column in columns}
+    shown = tuple(known[name] for name in order[:VALUES_SHOWN])
+    (rows_x, witness_x), (rows_y, witness_y) = (_side(material, witness, s) for s in (material.labels, ~material.labels))
+    return effect, {
+        "witness_x": witness_x,
+        "witness_y": witness_y,
+        "rows_x": material.row_numbers(rows_x),
+        "rows_y": material.row_numbers(rows_y),
+        "top_x": _leading(material, "x", rows_x, -witness_x, top, shown),
+        "top_y": _leading(material, "y", rows_y, witness_y, top, shown),
+    }
+
+
 def effect_size(outcome: TestOutcome, *, max_rows: int = 2000, rng: Any = 0) -> Effect:
     """Return the effect size alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
-    row_stream, fold_stream, _ = _streams(rng)
+    row_stream, fold_stream, *_ = _streams(rng)
     material = gather_rows(outcome, max_rows, row_stream)
     return cross_fitted_effect(material.kernel.gram(material.matrix), material.labels, fold_stream)
 
 
 def _streams(rng: Any) -> list[np.random.Generator]:
-    return resolve_rng(rng)[1].spawn(3)
+    return resolve_rng(rng)[1].spawn(4)
 
 
 def _side(material: ExplainedRows, witness: Array, side: Labels) -> tuple[Rows, Array]:
@@ -123,7 +135,7 @@ def _leading(
     best = np.argsort(score, kind="stable")[:top]
     numbers = material.row_numbers(rows[best])
     return tuple(
-        RowEvidence(sample, int(number), sign * float(score[i]), row_values(material.pool, int(rows[i]), columns[:VALUES_SHOWN]))
+        RowEvidence(sample, int(number), sign * float(score[i]), row_values(material.pool, int(rows[i]), columns))
         for i, number in zip(best, numbers, strict=True)
     )
 

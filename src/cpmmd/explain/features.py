@@ -68,11 +68,13 @@ class UnitSums:
         return counted.reshape(self.count, classes).astype(np.float64)
 
 
-def number_features(values: Array, units: UnitSums) -> list[Features]:
-    """Return the features of numbers or dates: of their pooled ranks, and of which are missing."""
+def number_features(values: Array, units: UnitSums) -> tuple[list[Features], Array]:
+    """Return the features of numbers or dates (of their pooled ranks, of which are missing), and the ranks, NaN where missing."""
     there = np.flatnonzero(~np.isnan(values))
-    found = [] if not len(there) else [_rank_features(pooled_ranks(values[there]), units, there)]
-    return [*found, *_missing_features(len(values), there, units)]
+    ranks = np.full(len(values), np.nan)
+    ranks[there] = pooled_ranks(values[there])
+    found = [] if not len(there) else [_rank_features(ranks[there], units, there)]
+    return [*found, *_missing_features(len(values), there, units)], ranks
 
 
 def pooled_ranks(values: Array) -> Array:

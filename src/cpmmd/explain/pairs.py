@@ -5,8 +5,8 @@ Both columns may differ themselves: means and deviations are taken within each s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -16,38 +16,66 @@ from scipy import special
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.preparation import MISSING, OTHER
 from cpmmd.explain.column_scores import ReadColumn
+from cpmmd.explain.columns import DataColumn
 from cpmmd.explain.differences import PairDifference
-from cpmmd.explain.features import pooled_ranks
 from cpmmd.explain.maxt import adjusted_pvalues
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.permutation.units import Units
 
 MOST_PAIRS = 2000  # of columns: all of up to 63 columns
-MOST_SCORES = 1000  # number columns and levels among which pairs are looked for
+MOST_SCORES, FEWEST_SCORES = 1000, 20  # number columns and levels among which pairs are looked for
+ROOM = 2**28  # bytes that their scores may take
 LEVELS = 3  # of a category, the most frequent ones
 TOGETHER = 256  # pairs of scores in one product
 SCREENED_ROWS = 5000  # that the screen looks at
+SECOND_LOOK = 2  # p-values are doubled: columns have the level to themselves, pairs half of it once more
 CLOSEST = 0.999  # correlation beyond which Fisher's transform is cut off
 Pair = tuple[int, int]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Scores:
-    """Columns as standardised scores: normal scores of numbers, marks of levels.
+    """Columns as standardised scores: normal scores of numbers, marks of levels; as many as there is room for.
 
     Attributes
     ----------
-    values
-        A row for each of the units' rows, a column for each score; missing values are 0, the mean.
+    room
+        How many there may be.
+    columns
+        All columns that were offered.
+    found
+        Scores of the units' rows; missing values are 0, the mean.
     owner
         The column that each score belongs to.
     level
         The level that a score marks, empty for numbers.
     """
 
-    values: Array
-    owner: Rows
-    level: tuple[str, ...]
+    room: int
+    columns: list[DataColumn] = field(default_factory=list)
+    found: list[Array] = field(default_factory=list)
+    owner: list[int] = field(default_factory=list)
+    level: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of_rows(cls, count: int) -> Scores:
+        """Return an empty collection for so many rows."""
+        return cls(min(MOST_SCORES, max(FEWEST_SCORES, ROOM // (8 * max(count, 1)))))
+
+    def offer(self, read: ReadColumn) -> None:
+        """Take the scores of a column that vary, while there is room."""
+        self.columns.append(read.column)
+        for name, values in _scores_of(read):
+            spread = float(values.std())
+            if spread > 0 and len(self.found) < self.room:
+                self.found.append((values - values.mean()) / spread)
+                self.owner.append(len(self.columns) - 1)
+                self.level.append(name)
+
+    @property
+    def values(self) -> Array:
+        """A row for each of the units' rows, a column for each score."""
+        return np.column_stack(self.found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,27 +88,13 @@ class PairTable:
     notes: tuple[str, ...]
 
 
-def pair_scores(columns: Sequence[ReadColumn]) -> Scores:
-    """Return the scores of columns, constant ones left out."""
-    found: list[Array] = []
-    owner: list[int] = []
-    level: list[str] = []
-    for position, read in enumerate(columns):
-        for name, values in _scores_of(read):
-            spread = float(values.std())
-            if spread > 0 and len(found) < MOST_SCORES:
-                found.append((values - values.mean()) / spread)
-                owner.append(position)
-                level.append(name)
-    return Scores(np.column_stack(found) if found else np.zeros((0, 0)), np.array(owner, dtype=np.intp), tuple(level))
-
-
 def _scores_of(read: ReadColumn) -> Iterator[tuple[str, Array]]:
     if read.levels is None:
-        there = ~np.isnan(read.values)
-        values = np.zeros(len(read.values))
+        there = ~np.isnan(read.ranks)
+        values = np.zeros(len(read.ranks))
         if there.any():
-            values[there] = special.ndtri(pooled_ranks(read.values[there]))
+            of_two = read.ranks is read.values  # two values are their own scores
+            values[there] = read.values[there] - read.values[there].mean() if of_two else special.ndtri(read.ranks[there])
         yield "", values
         return
     usual = [name for name in read.levels.names if name not in (MISSING, OTHER)]  # most frequent first
@@ -88,34 +102,31 @@ def _scores_of(read: ReadColumn) -> Iterator[tuple[str, Array]]:
         yield name, (read.levels.codes == read.levels.names.index(name)).astype(np.float64)
 
 
-def pair_table(columns: Sequence[ReadColumn], units: Units, alpha: float) -> PairTable:
+def pair_table(scores: Scores, units: Units, alpha: float) -> PairTable:
     """Return the pairs of columns with p-values adjusted over all that were looked at."""
-    scores = pair_scores(columns)
-    if len(set(scores.owner.tolist())) < 2:
+    if len(set(scores.owner)) < 2:
         return PairTable((), np.zeros((0, len(units.labels))), np.zeros((0, 2), dtype=np.intp), ())
-    chosen, notes = _screen(scores, len(columns))
-    statistics, correlations = _statistics(scores, chosen, units)
-    owners = scores.owner[chosen]
+    values = scores.values
+    chosen, notes = _screen(scores, values)
+    statistics, correlations = _statistics(values, chosen, units)
+    owners = np.array(scores.owner, dtype=np.intp)[chosen]
     groups: dict[Pair, list[int]] = {}
     for position, pair in enumerate(owners.tolist()):
         groups.setdefault((pair[0], pair[1]), []).append(position)
     tails = [tail_scores(statistics[positions]) for positions in groups.values()]
     best = [positions[int(np.argmax(tail[:, 0]))] for positions, tail in zip(groups.values(), tails, strict=True)]
     together = np.array([tail[0] if len(tail) == 1 else tail_scores(tail.max(axis=0)[None])[0] for tail in tails])
-    pvalues = adjusted_pvalues(together)
+    pvalues = np.minimum(SECOND_LOOK * adjusted_pvalues(together), 1.0)
     found = [
-        _describe(columns, scores, chosen[at], correlations[at], float(pvalue), alpha)
-        for at, pvalue in zip(best, pvalues, strict=True)
+        _describe(scores, chosen[at], correlations[at], float(pvalue), alpha) for at, pvalue in zip(best, pvalues, strict=True)
     ]
     order = sorted(range(len(found)), key=lambda i: (pvalues[i], -abs(found[i].correlation_y - found[i].correlation_x)))
     return PairTable(tuple(found[i] for i in order), together, np.array(list(groups), dtype=np.intp), notes)
 
 
-def _describe(
-    columns: Sequence[ReadColumn], scores: Scores, pair: Rows, correlations: Array, pvalue: float, alpha: float
-) -> PairDifference:
+def _describe(scores: Scores, pair: Rows, correlations: Array, pvalue: float, alpha: float) -> PairDifference:
     (i, j), (x, y) = pair.tolist(), correlations.tolist()
-    own = [columns[scores.owner[k]].column for k in (i, j)]
+    own = [scores.columns[scores.owner[k]] for k in (i, j)]
     return PairDifference(
         (own[0].name, own[1].name),
         (own[0].label, own[1].label),
@@ -133,41 +144,41 @@ def _words(x: float, y: float) -> str:
     return "go together less closely" if x * y >= 0 or abs(y) < abs(x) / 2 else "go together the other way"
 
 
-def _screen(scores: Scores, columns: int) -> tuple[npt.NDArray[np.intp], tuple[str, ...]]:
+def _screen(scores: Scores, values: Array) -> tuple[npt.NDArray[np.intp], tuple[str, ...]]:
     """Return the pairs of scores that are looked at: all, or those that hang together most in the pool.
 
     The mean of z_i^2 z_j^2 is 1 plus twice the mean squared correlation for normal scores: a pair that is correlated in one
     sample, or in both with opposite signs, has a large one. It looks at no label.
     """
     pairs = np.array([p for p in combinations(range(len(scores.owner)), 2) if scores.owner[p[0]] != scores.owner[p[1]]])
-    every = len({(a, b) for a, b in scores.owner[pairs].tolist()})
+    every = len({(scores.owner[a], scores.owner[b]) for a, b in pairs.tolist()})
     if every <= MOST_PAIRS:
-        return pairs, _cut_short(scores, columns)
-    step = max(1, len(scores.values) // SCREENED_ROWS)
-    squares = scores.values[::step] ** 2
+        return pairs, _cut_short(scores)
+    step = max(1, len(values) // SCREENED_ROWS)
+    squares = values[::step] ** 2
     strength = (squares.T @ squares)[pairs[:, 0], pairs[:, 1]]
     kept = np.sort(np.argsort(-strength, kind="stable")[:MOST_PAIRS])
     said = f"of {every} pairs of columns, the {MOST_PAIRS} that hang together most in both samples taken as one were looked at"
-    return pairs[kept], (said, *_cut_short(scores, columns))
+    return pairs[kept], (said, *_cut_short(scores))
 
 
-def _cut_short(scores: Scores, columns: int) -> tuple[str, ...]:
-    if len(scores.owner) < MOST_SCORES or scores.owner[-1] == columns - 1:
+def _cut_short(scores: Scores) -> tuple[str, ...]:
+    if len(scores.owner) < scores.room or scores.owner[-1] == len(scores.columns) - 1:
         return ()
-    return (f"pairs were looked for among the first {int(scores.owner[-1]) + 1} of {columns} columns",)
+    return (f"pairs were looked for among the first {scores.owner[-1] + 1} of {len(scores.columns)} columns",)
 
 
-def _statistics(scores: Scores, pairs: npt.NDArray[np.intp], units: Units) -> tuple[Array, Array]:
+def _statistics(values: Array, pairs: npt.NDArray[np.intp], units: Units) -> tuple[Array, Array]:
     """Return the squared difference of Fisher's z of each pair under every relabeling, and both correlations as they are."""
     counts = units.counts.astype(np.float64)[:, None]
-    single = np.hstack([counts, units.sums(scores.values), units.sums(scores.values**2)])
+    single = np.hstack([counts, units.sums(values), units.sums(values**2)])
     own = np.concatenate([labels @ single for labels in units.labels.blocks()])
     sides = [_Moments.of(part) for part in (own, single.sum(axis=0) - own)]
     statistics, correlations = np.empty((len(pairs), len(own))), np.empty((len(pairs), 2))
     for start in range(0, len(pairs), TOGETHER):
         block = slice(start, start + TOGETHER)
         i, j = pairs[block].T
-        products = _unit_products(scores.values, i, j, units)
+        products = _unit_products(values, i, j, units)
         of_x = np.concatenate([labels @ products for labels in units.labels.blocks()])
         r = [side.correlation(part, i, j) for side, part in zip(sides, (of_x, products.sum(axis=0) - of_x), strict=True)]
         statistics[block] = ((np.arctanh(r[0]) - np.arctanh(r[1])) ** 2 * _precision(*sides)).T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,8 +60,17 @@ def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator) -> E
     one half, not divided by the root of two. When all pairs are told apart the width would be zero; the k disjoint pairs of the
     smaller sample, all told apart, then bound the probability by p^k = 2.5%.
     """
+
+    def scores(fitted: Labels) -> Array:
+        return witness(K[np.ix_(~fitted, fitted & labels)], K[np.ix_(~fitted, fitted & ~labels)])
+
+    return cross_fitted(scores, labels, rng)
+
+
+def cross_fitted(scores: Callable[[Labels], Array], labels: Labels, rng: np.random.Generator) -> Effect:
+    """Return how often scores rank a row of X above one of Y; ``scores`` learns from the rows marked and scores the others."""
     first = _halves(labels, rng)
-    folds = [_fold(K, labels, first), _fold(K, labels, ~first)]
+    folds = [_fold(scores(fitted), labels[~fitted]) for fitted in (first, ~first)]
     pairs = np.array([len(f.of_x) * len(f.of_y) for f in folds], dtype=float)
     weights = pairs / pairs.sum()
     area = float(sum(w * f.area for w, f in zip(weights, folds, strict=True)))
@@ -83,10 +93,8 @@ def _halves(labels: Labels, rng: np.random.Generator) -> Labels:
     return first
 
 
-def _fold(K: Array, labels: Labels, fitted: Labels) -> _Fold:
-    scored = ~fitted
-    values = witness(K[np.ix_(scored, fitted & labels)], K[np.ix_(scored, fitted & ~labels)])
-    x, y = values[labels[scored]], values[~labels[scored]]
+def _fold(values: Array, labels: Labels) -> _Fold:
+    x, y = values[labels], values[~labels]
     ranks = _ranks(np.concatenate([x, y]))
     of_x = (ranks[: len(x)] - _ranks(x)) / len(y)
     of_y = 1 - (ranks[len(x) :] - _ranks(y)) / len(x)

@@ -21,29 +21,34 @@ def say_where(outcome: TestOutcome, tables: Tables, names: tuple[str, str]) -> s
         found = f"No difference was found (p = {outcome.pvalue:.3g} at level {outcome.alpha:g})"
         if differ:  # a test of each column: level alpha too, and the reader should know of both
             return f"{found} in all columns together, but one by one (adjusted for all columns) {differ[0].lower()}{differ[1:]}."
-        return f"{found}."
+        return f"{found}. {_suspects(tables)}".strip()
     warning, where = _warn(tables, outcome.alpha), differ or _name_pair(tables.pairs, suspicious, (x, y))
     if not where and not warning:
         where = "The samples differ, but no single column and no pair of columns stands out"
     return f"{warning} {where}{'.' * bool(where)}".strip()
 
 
-def say_told(effect: Effect, names: tuple[str, str]) -> str:
+def say_told(effect: Effect, alone: Effect, names: tuple[str, str]) -> str:
     """Say how well single rows are told apart."""
     x, y = (harmless(name, LONGEST) for name in names)
-    return f"A random row of {y} looks more like {y} than a random row of {x} does {effect}; 50% would be chance."
+    told = f"By the test's kernel a random row of {y} looks more like {y} than a random row of {x} does {effect}"
+    return f"{told}, by its columns one by one {alone.probability:.0%}; 50% would be chance."
 
 
 def _warn(tables: Tables, alpha: float) -> str:
     """Name the suspicious columns first, and say what is left without them."""
     if not tables.suspicious:
         return ""
-    named = "; ".join(f"{quote_name(one.name, one.label)}: {one.why}" for one in tables.suspicious[:NAMED])
     them = "it" if len(tables.suspicious) == 1 else "them"
     if tables.pvalue_without is None:
-        return f"Suspicious {named}. No other column is left without {them}."
+        return f"{_suspects(tables)} No other column is left without {them}."
     verdict = "the samples still differ" if tables.pvalue_without <= alpha else "no difference is found"
-    return f"Suspicious {named}. Without {them} {verdict} (p = {tables.pvalue_without:.3g})."
+    return f"{_suspects(tables)} Without {them} {verdict} (p = {tables.pvalue_without:.3g})."
+
+
+def _suspects(tables: Tables) -> str:
+    named = "; ".join(f"{quote_name(one.name, one.label)}: {one.why}" for one in tables.suspicious[:NAMED])
+    return f"Suspicious {named}." if named else ""
 
 
 def name_columns(columns: Sequence[ColumnDifference], y: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtri
 
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.plain import PlainDict
@@ -148,11 +149,7 @@ def _say_numbers(sides: ColumnSides, parts: dict[str, float]) -> tuple[str, Colu
 
 def _rank_signs(sides: ColumnSides) -> dict[str, float]:
     """Return which way location and spread changed by the normal scores of the pooled ranks."""
-    from scipy.special import ndtri
-
-    from cpmmd.explain.features import pooled_ranks
-
-    z, of_x = ndtri(pooled_ranks(sides.read.values[sides.there])), sides.labels[sides.there]
+    z, of_x = ndtri(sides.read.ranks[sides.there]), sides.labels[sides.there]
     apart = [float(v[~of_x].mean() - v[of_x].mean()) for v in (z, z**2)]
     return {"location": apart[0], "spread": apart[1]}
 

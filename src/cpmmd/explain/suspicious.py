@@ -7,23 +7,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cpmmd.core.arrays import Labels, Rows
+from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.text import harmless
 from cpmmd.data.pool import Pool
 from cpmmd.data.table import Objects
-from cpmmd.explain.columns import date_text
+from cpmmd.explain.columns import DataColumn, date_text
 from cpmmd.explain.summaries import ColumnSides
 from cpmmd.explain.words import LONGEST
 
 FEWEST = 5  # rows of each sample: with fewer, being apart says little
 IDENTIFIES = 20  # rows that all have a value of their own
+IDENTIFIER = "every row has a value of its own, as identifiers do"
+Suspicion = tuple[str, bool]  # why, and whether also where the column does not differ
 NAMES = re.compile(
     r"(?i)(^|[\W_])(id|ids|uuid|guid|key|index|idx|row|row.?(id|nr|no|number))$|(?<=[a-z])(Id|ID|Key)$|^unnamed: \d+$|^$"
 )
 
 
-def suspicion(sides: ColumnSides, pool: Pool, rows: Rows, names: tuple[str, str], *, differs: bool) -> str:
-    """Return why a column is suspicious, or nothing.
+def suspicion(sides: ColumnSides, pool: Pool, rows: Rows, names: tuple[str, str]) -> Suspicion:
+    """Return why a column is suspicious, and whether it is so without a difference; no reason where it is not.
 
     Parameters
     ----------
@@ -31,14 +33,12 @@ def suspicion(sides: ColumnSides, pool: Pool, rows: Rows, names: tuple[str, str]
         The pool's row number of each value.
     names
         What the samples are called.
-    differs
-        Whether the column differs beyond chance: being constant or apart is suspicious only then.
     """
     if min(np.count_nonzero(sides.there & side) for side in (sides.labels, ~sides.labels)) < FEWEST:
-        return _all_missing(sides, names) if differs else ""
+        return _all_missing(sides, names), False
     if sides.read.levels is not None:
-        return _of_category(sides, pool.categories[sides.read.column.name][rows], names, differs=differs)
-    return _of_numbers(sides, rows, names, differs=differs)
+        return _of_category(sides, pool.categories[sides.read.column.name][rows], names)
+    return _of_numbers(sides, rows, names)
 
 
 def _all_missing(sides: ColumnSides, names: tuple[str, str]) -> str:
@@ -46,16 +46,14 @@ def _all_missing(sides: ColumnSides, names: tuple[str, str]) -> str:
     return f"it is empty in {empty[0]}" if len(empty) == 1 else ""
 
 
-def _of_category(sides: ColumnSides, values: Objects, names: tuple[str, str], *, differs: bool) -> str:
+def _of_category(sides: ColumnSides, values: Objects, names: tuple[str, str]) -> Suspicion:
     x, y = (set(values[side & sides.there].tolist()) for side in (sides.labels, ~sides.labels))
     count = int(np.count_nonzero(sides.there))
     if count >= IDENTIFIES and len(x | y) == count:
-        return "every row has a value of its own, as identifiers do"
-    if not differs:
-        return ""
+        return IDENTIFIER, True
     if not x & y:
-        return "no value is in both samples: it tells them apart alone"
-    return _constant([len(x), len(y)], [next(iter(x)), next(iter(y))], names)
+        return "no value is in both samples: it tells them apart alone", False
+    return _constant([len(x), len(y)], [next(iter(x)), next(iter(y))], names), False
 
 
 def _constant(counts: list[int], values: Sequence[object], names: tuple[str, str]) -> str:
@@ -65,16 +63,19 @@ def _constant(counts: list[int], values: Sequence[object], names: tuple[str, str
     return ""
 
 
-def _of_numbers(sides: ColumnSides, rows: Rows, names: tuple[str, str], *, differs: bool) -> str:
+def _of_numbers(sides: ColumnSides, rows: Rows, names: tuple[str, str]) -> Suspicion:
     column = sides.read.column
     x, y = (one.values for one in sides.numbers)
     whole = bool(np.all(sides.read.values[sides.there] % 1 == 0)) and column.kind == "number"
     if whole and all(_counts_up(sides, rows, side) for side in (sides.labels, ~sides.labels)):
-        return "it counts the rows"
+        return "it counts the rows", True
     if whole and NAMES.search(column.name) and len(np.unique(np.concatenate([x, y]))) == len(x) + len(y):
-        return "every row has a value of its own, as identifiers do"
-    if not differs or column.kind == "boolean":
-        return ""
+        return IDENTIFIER, True
+    return "" if column.kind == "boolean" else _apart(column, x, y, names), False
+
+
+def _apart(column: DataColumn, x: Array, y: Array, names: tuple[str, str]) -> str:
+    """Say that numbers are constant in one sample, or do not overlap."""
     first_values = [date_text(float(v[0]))[:16] if column.kind == "date" else f"{v[0]:.6g}" for v in (x, y)]
     constant = _constant([len(np.unique(v)) for v in (x, y)], first_values, names)
     if constant:

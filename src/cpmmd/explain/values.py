@@ -102,6 +102,8 @@ class Explanation:
         other is left.
     effect : Effect
         How well rows are told apart by the test's kernel, on rows that the witness has not seen.
+    effect_one_by_one : Effect
+        How well they are told apart by what each column says alone, added up, on rows that it was not learnt from.
     names : tuple of str
         What the samples are called.
     witness_x, witness_y : array
@@ -134,6 +136,7 @@ class Explanation:
     suspicious: tuple[SuspiciousColumn, ...]
     pvalue_without: float | None
     effect: Effect
+    effect_one_by_one: Effect
     names: tuple[str, str]
     witness_x: Array
     witness_y: Array
@@ -149,6 +152,13 @@ class Explanation:
     def sentence(self) -> str:
         """The finding in plain words."""
         return f"{self.where} {self.told}"
+
+    @property
+    def unexplained(self) -> float | None:
+        """Share of the told-apart rate beyond chance that columns one by one do not reach; None where rows are not told apart."""
+        if self.effect.low <= 0.5:
+            return None
+        return min(max(1 - (self.effect_one_by_one.probability - 0.5) / (self.effect.probability - 0.5), 0.0), 1.0)
 
     @property
     def differing(self) -> tuple[ColumnDifference, ...]:
@@ -170,6 +180,8 @@ class Explanation:
                 "told": self.told,
                 "names": list(self.names),
                 "effect": self.effect.to_dict(),
+                "effect_one_by_one": self.effect_one_by_one.to_dict(),
+                "unexplained": self.unexplained,
                 **{name: [one.to_dict() for one in found] for name, found in lists.items()},
                 "pvalue_without": self.pvalue_without,
                 "witness_x": self.witness_x,

@@ -40,7 +40,7 @@ def witness_densities(subject: Subject, *, ax: Axes | None = None) -> Axes:
     >>> data = np.random.default_rng(0)
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
     >>> plotting.witness_densities(result.explain(), ax=Figure().subplots()).get_xlabel()
-    'witness of a row (left: like second sample, right: like first sample)'
+    'witness of a row (second sample left, first sample right)'
     """
     ax, explanation = axes(ax), explanation_of(subject)
     samples = (explanation.witness_x, explanation.witness_y)
@@ -52,7 +52,7 @@ def witness_densities(subject: Subject, *, ax: Axes | None = None) -> Axes:
         ax.fill_between(grid, heights, linewidth=0, **area(style.colour, style.hatch))
         ax.plot(grid, heights, color=style.colour, linestyle=style.line, label=f"{name} ({len(values)} rows)")
     ax.axvline(0, color=GREY, linewidth=0.8)
-    ax.set_xlabel(f"witness of a row (left: like {names[1]}, right: like {names[0]})")
+    ax.set_xlabel(f"witness of a row ({names[1]} left, {names[0]} right)")
     ax.set_ylabel("density")
     ax.set_yticks([])
     ax.set_ylim(bottom=0)
@@ -83,7 +83,7 @@ def column_differences(subject: Subject, *, ax: Axes | None = None) -> Axes:
     >>> data = np.random.default_rng(0)
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
     >>> plotting.column_differences(result, ax=Figure().subplots()).get_xlabel()
-    'distance of the samples in the column (% of the rows)'
+    'distance of the samples (% of the rows)'
     """
     ax, explanation = axes(ax), explanation_of(subject)
     columns = explanation.columns[:BARS]
@@ -97,8 +97,11 @@ def column_differences(subject: Subject, *, ax: Axes | None = None) -> Axes:
             fontsize="small",
         )
     ax.set_yticks(range(len(columns))[::-1], [text(column.label) for column in columns])
-    ax.set_xlim(0, 1.6 * max([100 * column.distance for column in columns] + [1.0]))
-    ax.set_xlabel("distance of the samples in the column (% of the rows)")
+    farthest = max([100 * column.distance for column in columns] + [1.0])
+    step = next(size for size in (1, 2, 5, 10, 20, 25) if farthest / size <= 5 or size == 25)
+    ax.set_xticks(np.arange(0, farthest + step / 2, step))
+    ax.set_xlim(0, 1.6 * farthest)  # words stand beside the bars
+    ax.set_xlabel("distance of the samples (% of the rows)")
     left = len(explanation.columns) - len(columns)
     if left:
         ax.annotate(f"and {left} more", (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize="small")

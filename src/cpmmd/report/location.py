@@ -97,7 +97,9 @@ def _pairs(explanation: Explanation, prefix: str) -> Block | None:
         ("p-value", "pvalue"),
     ]
     rows = [[_pair_name(p), p.words, p.correlation_x, p.correlation_y, p.pvalue] for p in found[:MOST_PAIRS]]
-    note = "How two columns go together, their own differences taken out; p is adjusted for all pairs that were looked at."
+    note = (
+        "How two columns go together, their own differences taken out; p is adjusted for all pairs, and doubled as a second look."
+    )
     if len(found) > MOST_PAIRS:
         note = f"The first {MOST_PAIRS} of {cells.count(len(found))} pairs. {note}"
     return blocks.table(f"{prefix}pairs", "Pairs of columns that go together differently", columns, rows, note=note)
