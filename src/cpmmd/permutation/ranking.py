@@ -24,12 +24,15 @@ class Ranking:
         (1 + #{others >= observed}) / (1 + number of others): never 0, ties count against rejection.
     exhaustive : bool
         Whether all relabelings that exist were used, instead of random ones.
+    ties : int
+        Relabelings, the observed one among them, whose statistic equals the observed one.
     """
 
     statistic: float
     null_distribution: Array = field(repr=False)
     pvalue: float
     exhaustive: bool
+    ties: int = 1
 
     @property
     def smallest_pvalue(self) -> float:
@@ -67,4 +70,5 @@ class Ranking:
             )
         at_least = int(np.count_nonzero(values >= values[0] - tolerance))
         reported = float(values[0]) if statistic is None else statistic
-        return cls(reported, values[1:], at_least / len(values), exhaustive)
+        ties = at_least - int(np.count_nonzero(values > values[0] + tolerance))
+        return cls(reported, values[1:], at_least / len(values), exhaustive, ties)

@@ -1,0 +1,54 @@
+"""Since when: the batch at which a change most likely began, and the evidence for each one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.monitoring.bets import mixed_payoff
+
+
+@dataclass(frozen=True)
+class Since:
+    """The estimated first batch of a change.
+
+    Attributes
+    ----------
+    name : str
+        What that batch is called.
+    number : int
+        Which batch it is, the first after the reference being 1.
+    evidence : dict of int to float
+        For the number of each batch of the last hundred, the product of what the mixture of power calibrators pays from it to the
+        latest one: the evidence that a change began there.
+
+    Examples
+    --------
+    >>> from cpmmd.monitoring.since import estimate
+    >>> since = estimate(["mon", "tue", "wed", "thu"], [1, 2, 3, 4], [(500, 1000), (310, 1000), (2, 1000), (1, 1000)])
+    >>> str(since), since.number
+    ('wed', 3)
+    """
+
+    name: str
+    number: int
+    evidence: dict[int, float] = field(repr=False)
+
+    def to_dict(self) -> PlainDict:
+        """Return it in plain JSON types."""
+        return plain_dict(vars(self))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def estimate(names: Sequence[str], numbers: Sequence[int], ranks: Sequence[tuple[int, int]]) -> Since:
+    """Return where the product of payoffs up to the latest batch is largest; the earliest such batch among equals."""
+    payoffs = [float(np.log(mixed_payoff(rank, total))) for rank, total in ranks]
+    from_here = np.cumsum(payoffs[::-1])[::-1]
+    best = int(np.argmax(from_here))
+    evidence = dict(zip(numbers, np.exp(np.minimum(from_here, 700.0)).tolist(), strict=True))
+    return Since(names[best], numbers[best], evidence)
