@@ -1,35 +1,10 @@
-"""Streams of batches for the tests of the monitor, and a test that is cheap enough for thousands of them."""
-
-from dataclasses import dataclass
+"""Null streams of batches for the tests of the monitor, and what is asked of their ranks."""
 
 import numpy as np
 from scipy import stats
 
+from benchmarks.monitoring_streams import MeanDifference
 from cpmmd import DriftMonitor
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.ranking import Ranking
-from cpmmd.procedures.base import Procedure
-
-
-@dataclass(frozen=True)
-class MeanDifference(Procedure):
-    """The largest difference of column means: all relabelings in one product."""
-
-    def run(self, pool, options, rng):
-        rows = np.asarray(pool.numbers)
-        labels = Relabelings.draw(len(rows), pool.m, options.n_permutations, rng)
-        chosen = labels.array()
-        values = np.abs(chosen @ rows / pool.m - (1 - chosen) @ rows / pool.n).max(axis=1)
-        ranking = Ranking.of(values, tolerance=1e-9 * np.abs(rows).max(initial=1.0), exhaustive=labels.exhaustive)
-        return self.conclude(pool, options, ranking, tested_sizes=(pool.m, pool.n))
-
-
-def gaussian(rng, rows):
-    return rng.normal(size=(rows, 2))
-
-
-def discrete(rng, rows):
-    return rng.integers(0, 3, size=(rows, 2))
 
 
 def constant(rng, rows):  # noqa: ARG001

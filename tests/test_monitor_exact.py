@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks.monitoring_streams import discrete, gaussian
 from cpmmd import DriftMonitor
 from cpmmd.data.table import read_table
 from cpmmd.monitoring.past import Past
-from streams import constant, discrete, gaussian, lag_one_zscore, ranks, uniform_pvalue
+from streams import constant, lag_one_zscore, ranks, uniform_pvalue
 
 
 def test_over_all_orders_of_five_rows_the_ranks_of_two_batches_are_independent_and_uniform():

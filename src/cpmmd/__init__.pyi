@@ -26,6 +26,7 @@ from .monitoring.batches import BatchResult as BatchResult
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
 from .monitoring.monitor import DriftMonitor as DriftMonitor
+from .monitoring.monitor_file import MonitorFile as MonitorFile
 from .monitoring.since import Since as Since
 from .permutation.engine import Engine as Engine
 from .procedures.classes import KernelClass as KernelClass

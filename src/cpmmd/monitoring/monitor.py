@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -21,15 +22,19 @@ from cpmmd.data.gaps import check_present, find_gaps
 from cpmmd.data.pool import check_tables
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError
+from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.answers import LookResult, MonitorAnswer, recall
 from cpmmd.monitoring.batches import content_digest
 from cpmmd.monitoring.blocks import BlockTest, check_exact
 from cpmmd.monitoring.detector import UnfittedError
 from cpmmd.monitoring.looks import first_looks
 from cpmmd.monitoring.monitor_state import MonitorState
+from cpmmd.monitoring.monitor_storage import pack, unpack
+from cpmmd.monitoring.moved import effect_of, leading_columns
 from cpmmd.monitoring.online_fdr import Saffron
 from cpmmd.monitoring.past import Past
 from cpmmd.procedures.base import Procedure
+from cpmmd.storage.container import read_file, write_file
 
 
 class DriftMonitor(BaseEstimator):  # type: ignore[misc]
@@ -147,7 +152,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         past, notes = self._begin(reference, seed, 0)
         return self._start(MonitorState(self.get_params(deep=False), seed, past, looks, fdr, notes=notes))
 
-    def update(self, batch: Any, name: str | None = None, *, path: str | None = None) -> MonitorAnswer:
+    def update(self, batch: Any, name: str | None = None, *, path: str | None = None, explain: bool = False) -> MonitorAnswer:
         """Test one batch against what came before, and add it to that.
 
         Parameters
@@ -158,6 +163,9 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             What the batch is called. Sent again under the same name with the same rows, it counts once.
         path : str, optional
             The file it came from, for the record.
+        explain : bool
+            Whether the effect size is kept with the answer, and the columns that moved most where the batch by itself is
+            significant or there is an alarm.
 
         Returns
         -------
@@ -174,6 +182,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         state, looks = self._test(replace(state, number=state.number + 1), table)
         answer = self._answer(state, looks, f"batch {state.number}" if name is None else str(name), key)
         answer = replace(answer, rows=min(table.rows, state.params["batch_rows"]), path=path, notes=(*notes, *dropped))
+        if explain:
+            answer = _look_into(answer)
         _, fdr = state.fdr.decide(answer.pvalue)
         self._assume(replace(state, fdr=fdr).remember(answer.to_dict()))
         return answer
@@ -230,6 +240,42 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             A digest in hexadecimal digits.
         """
         return self._key(conform(batch, self._fitted().past.table, "batch")[0], name)
+
+    def save(self, path: str | Path) -> None:
+        """Write the monitor with all it knows to a file: the old file or the new one is there, never a part.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where it goes.
+        """
+        tensors, description = pack(self._fitted())
+        write_file(path, tensors, description, kind="monitor")
+
+    @classmethod
+    def load(cls, path: str | Path, *, module: Any = None) -> DriftMonitor:
+        """Read a monitor that :meth:`save` wrote.
+
+        Loading executes nothing that the file says. Damaged files are refused.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        module : torch.nn.Module, optional
+            The network of your own that the method trains, which no file holds.
+
+        Returns
+        -------
+        DriftMonitor
+            It goes on where the one that was saved stopped.
+        """
+
+        def restore(description: Any, tensors: Tensors) -> DriftMonitor:
+            state = unpack(description, tensors, module=module)
+            return cls(**state.params)._start(state)
+
+        return read_file(path, restore, kind="monitor")
 
     def _begin(self, reference: Any, seed: int, number: int) -> tuple[Past, tuple[str, ...]]:
         (table,), notes = check_tables({"reference": read_table(reference, "reference")}, missing=self.missing)
@@ -313,6 +359,14 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__():
             raise UnfittedError("The monitor has no reference yet. Call fit(reference) first.")
         return self._state
+
+
+def _look_into(answer: MonitorAnswer) -> MonitorAnswer:
+    """Return an answer with how different the batch is and, where that is asked, which columns moved."""
+    if answer.result is None:
+        return answer
+    wanted = answer.alarm or answer.pvalue <= answer.alpha
+    return replace(answer, effect=effect_of(answer.result), columns=leading_columns(answer.result) if wanted else ())
 
 
 def _complete(table: Table, missing: str) -> tuple[Table, tuple[str, ...]]:
