@@ -18,26 +18,44 @@ from cpmmd.errors import InputError
 
 
 def fit(
-    file: str, output: str, example: str | None, reading: Reading, settings: Settings, *, as_json: bool, force: bool = False
+    file: str,
+    output: str,
+    example: str | None,
+    reading: Reading,
+    settings: Settings,
+    *,
+    as_json: bool,
+    force: bool = False,
+    monitor: bool = False,
 ) -> None:
-    """Fit a detector to a reference and save it."""
+    """Fit a detector, or a monitor, to a reference and save it."""
     from cpmmd.core.atomic import check_target
     from cpmmd.monitoring.detector import DriftDetector
+    from cpmmd.monitoring.monitor import DriftMonitor
 
     collect_garbage_from_now_on()
+    kind, fitted = ("monitor", DriftMonitor) if monitor else ("detector", DriftDetector)
+    if monitor and example is not None:
+        raise InputError("A monitor learns from no example. Leave out --example, or --monitor.")
     if not Path(output).parent.is_dir():
-        raise InputError(f"There is no folder {str(Path(output).parent)!r} for the detector. Make it first.")
+        raise InputError(f"There is no folder {str(Path(output).parent)!r} for the {kind}. Make it first.")
     check_target(output, force=force, inputs=[name for name in (file, example) if name is not None])
     with progress("fitting"):
         samples = reading.read([file] if example is None else [file, example])
-        detector = DriftDetector(**settings.keywords()).fit(*(sample.data for sample in samples))
+        detector = fitted(**settings.keywords()).fit(*(sample.data for sample in samples))
         detector.save(output)
-    options = {"--output": output, "--example": example, **reading.arguments(), **settings.arguments(detector.seed_)}
+    options = {
+        "--output": output,
+        "--monitor": monitor,
+        "--example": example,
+        **reading.arguments(),
+        **settings.arguments(detector.seed_),
+    }
     again = command_line("fit", [file], options)
     noticed = list(dict.fromkeys((*(line for sample in samples for line in sample.notes), *detector.notes_)))
     if as_json:
         described = {
-            "detector": output,
+            kind: output,
             "reference": {"name": file, "rows": samples[0].rows},
             "columns": list(samples[0].columns),
         }
@@ -46,7 +64,7 @@ def fit(
         return
     note(noticed)
     say(f"Saved {output}: {samples[0].rows} reference rows, {len(samples[0].columns)} columns, {settings.method}.")
-    if detector.kernel_ is not None:
+    if getattr(detector, "kernel_", None) is not None:
         say(f"  kernel  {detector.kernel_}")
     say()
     say("Check batches with")

@@ -78,6 +78,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         The evidence so far.
     alarm_ : bool
         Whether there is an alarm.
+    episode_ : int
+        How often one was acknowledged or dismissed.
     records_ : list of dict
         The latest answers, at most 1000, in plain JSON types.
     notes_ : tuple of str
@@ -175,7 +177,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         state = self._fitted()
         table, notes = conform(batch, state.past.table, "batch")
         key = self._key(table, name)
-        known = state.find(key)
+        known = None if name is None else state.find(key)
         if known is not None:
             return recall(known)
         table, dropped = _complete(table, state.params["missing"])
@@ -344,6 +346,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         table = state.past.table
         self._state, self.notes_ = state, state.notes
         self.number_, self.wealth_, self.alarm_ = state.number, state.wealth, state.raised is not None
+        self.episode_ = state.episode
         self.records_ = list(state.recent)
         self.n_features_in_ = len(table.columns)
         self.__dict__.pop("feature_names_in_", None)
