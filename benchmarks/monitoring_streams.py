@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from scipy import stats
 
 from benchmarks import RESULTS
 from cpmmd import DriftDetector, DriftMonitor
+from cpmmd.data.table import read_table
 from cpmmd.monitoring.looks import first_looks, wealth_of
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.ranking import Ranking
@@ -88,8 +89,11 @@ def stream(case: Case, number: int) -> dict[str, Any]:
         return {"stream": number, "1": found}
     monitor = DriftMonitor(looks=LOOKS, past_rows=case.past_rows, **options).fit(reference)
     looks: dict[str, Any] = {str(count): [] for count in LOOKS}
-    for _ in range(BATCHES):
-        for look in monitor.update(case.draw(data, case.rows)).looks:
+    state = monitor._state
+    for batch in range(BATCHES):
+        table = read_table(case.draw(data, case.rows), "batch")
+        state, found = monitor._test(replace(state, number=batch + 1), table)  # half of update(): no records, no names
+        for look in found:
             looks[str(look.batches)].append((look.rank, look.total))
     return {"stream": number, **looks}
 

@@ -7,7 +7,7 @@ A rank is uniform on 1..total where nothing changed. A bet pays ``total`` times 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -28,8 +28,12 @@ def power_payoffs(rank: int, total: int) -> Array:
     >>> np.mean([power_payoffs(rank, 20) for rank in range(1, 21)], axis=0).round(12).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
-    high, low = rank / total, (rank - 1) / total
-    return np.asarray(total * (high**EXPONENTS - low**EXPONENTS), dtype=np.float64)
+    return np.asarray(power_payoff(EXPONENTS, rank, total), dtype=np.float64)
+
+
+def power_payoff(exponent: Any, rank: int, total: int) -> Any:
+    """Return what the density a p^(a - 1) pays for a rank; of one exponent or of several."""
+    return total * ((rank / total) ** exponent - ((rank - 1) / total) ** exponent)
 
 
 def mixed_payoff(rank: int, total: int) -> float:
