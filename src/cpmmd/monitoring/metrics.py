@@ -26,7 +26,7 @@ def prometheus_text(monitor: DriftMonitor, name: str) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> monitor = DriftMonitor(method="median", rng=0).fit(np.random.default_rng(0).normal(size=(50, 2)))
+    >>> monitor = DriftMonitor(method="median", n_permutations=99, rng=0).fit(np.random.default_rng(0).normal(size=(50, 2)))
     >>> prometheus_text(monitor, "sales").splitlines()[2]
     'cpmmd_alarm{monitor="sales"} 0'
     """

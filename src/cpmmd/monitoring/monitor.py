@@ -36,16 +36,21 @@ from cpmmd.monitoring.past import Past
 from cpmmd.procedures.base import Procedure
 from cpmmd.storage.container import read_file, write_file
 
+PERMUTATIONS = 9999  # where the call does not say: a batch comes once an hour or a day, and what it can say ends at 1 / 10,000
+
 
 class DriftMonitor(BaseEstimator):  # type: ignore[misc]
     """Tests batch after batch against all that came before, and raises an alarm that is false with probability alpha, ever.
 
     Parameters
     ----------
-    method, n_permutations, n_jobs, memory_limit, scale, missing, progress
+    method, n_jobs, memory_limit, scale, missing, progress
         As for :func:`two_sample_test`. The method must be exact and of one ranking: not ``"mmdagg"``, not several splits.
     alpha : float
         Probability that there is ever a false alarm, however often one looks.
+    n_permutations : int, optional
+        Relabelings of each test; None is 9999. More of them let a single batch say more: with 999 a change needs two batches at
+        least, and no batch is said to differ after the first few.
     rng : int, Generator, RandomState or None
         Where randomness comes from: which earlier rows are compared, relabelings, and how ties are broken. The same seed and the
         same batches in the same order give the same answers.
@@ -99,9 +104,13 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
     >>> import numpy as np
     >>> from cpmmd import DriftMonitor
     >>> data = np.random.default_rng(0)
-    >>> monitor = DriftMonitor(rng=0).fit(data.normal(size=(200, 2)))
+    >>> monitor = DriftMonitor(n_permutations=999, rng=0).fit(data.normal(size=(200, 2)))
     >>> for day, shift in {"mon": 0, "tue": 0, "wed": 1, "thu": 1}.items():
     ...     print(monitor.update(data.normal(shift, 1, size=(60, 2)), name=day))
+    mon: quiet (wealth 0.5 < 20, p = 0.622), 60 rows
+    tue: quiet (wealth 0.5 < 20, p = 0.625), 60 rows
+    wed: quiet (wealth 14.1 < 20, p = 0.001), 60 rows
+    thu: ALARM since wed (wealth 2.44e+03 >= 20, p = 0.001), 60 rows
     """
 
     def __init__(
@@ -118,7 +127,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         progress: Progress | None = None,
         bet: str = "average",
         looks: Sequence[int] = (1, 8),
-        fdr: float = 0.05,
+        fdr: float = 0.1,
         past_rows: int = 20_000,
         batch_rows: int = 2_500,
     ) -> None:
@@ -329,8 +338,9 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         validation.open_unit("fdr", self.fdr)
         validation.whole("past_rows", self.past_rows, at_least=2)
         validation.whole("batch_rows", self.batch_rows, at_least=1)
-        names = [option.name for option in fields(TestOptions)]
-        plan = TestOptions(**{name: getattr(self, name) for name in names}).plan()
+        given = {option.name: getattr(self, option.name) for option in fields(TestOptions)}
+        count = PERMUTATIONS if self.n_permutations is None else self.n_permutations
+        plan = TestOptions(**{**given, "n_permutations": count}).plan()
         check_exact(plan.procedure, plan.options.method)
         return plan
 

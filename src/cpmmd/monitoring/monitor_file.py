@@ -37,7 +37,7 @@ class MonitorFile:
     >>> from cpmmd import DriftMonitor, MonitorFile
     >>> data = np.random.default_rng(0)
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "monitor.cpmmd"
-    >>> DriftMonitor(method="median", rng=0).fit(data.normal(size=(100, 2))).save(file)
+    >>> DriftMonitor(method="median", n_permutations=99, rng=0).fit(data.normal(size=(100, 2))).save(file)
     >>> monday = data.normal(size=(30, 2))
     >>> answers = [MonitorFile(file).update(monday, name="monday") for _ in range(2)]
     >>> [answer.known for answer in answers], MonitorFile(file).read().number_

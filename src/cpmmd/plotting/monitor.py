@@ -51,6 +51,8 @@ def batch_wealth(records: Records, *, alpha: float = 0.05, ax: Axes | None = Non
         here = np.flatnonzero(episodes == episode)
         ax.plot(places[here], wealth[here], color=GREY, linewidth=0.8)
         _mark_since(ax, [records[i] for i in here.tolist()], places[here])
+    for repeated in ax.patches[1:]:
+        repeated.set_label("_")  # once in the legend
     alarm = np.array([bool(record["alarm"]) for record in records])
     ax.plot(places[~alarm], wealth[~alarm], color=BLUE, marker="o", fillstyle="none", linestyle="none", label="quiet")
     ax.plot(places[alarm], wealth[alarm], color=ORANGE, marker="^", markersize=9, linestyle="none", label="alarm")
