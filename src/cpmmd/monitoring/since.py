@@ -31,10 +31,10 @@ class Since:
 
     Examples
     --------
-    >>> from cpmmd.monitoring.since import estimate
-    >>> since = estimate(["mon", "tue", "wed", "thu"], [1, 2, 3, 4], [(500, 1000), (310, 1000), (2, 1000), (1, 1000)])
-    >>> str(since), since.number
-    ('wed', 3)
+    >>> from cpmmd import Since
+    >>> since = Since("wednesday", 3, {1: 40.0, 2: 60.0, 3: 900.0, 4: 30.0})
+    >>> str(since), since.number, max(since.evidence, key=since.evidence.get)
+    ('wednesday', 3, 3)
     """
 
     name: str
