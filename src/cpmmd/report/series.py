@@ -28,6 +28,8 @@ MOST_BATCHES = 500  # rows of the table: about 150 kB
 COLUMNS = [
     ("Batch", "batch", "text"),
     ("Differs", "reject", "flag"),
+    ("Alarm", "alarm", "flag"),
+    ("Wealth", "wealth", "number"),
     ("Date", "date", "text"),
     ("Tested", "time", "time"),
     ("Rows", "rows", "count"),
@@ -35,9 +37,6 @@ COLUMNS = [
     ("Adjusted p", "adjusted", "pvalue"),
     ("Told apart", "effect", "share"),
     ("Statistic", "statistic", "number"),
-    ("Evidence", "evalue", "number"),
-    ("Wealth", "wealth", "number"),
-    ("Alarm", "alarm", "flag"),
 ]
 
 
