@@ -233,7 +233,7 @@ def tables(by_itself: int, names: list[str]) -> str:
     rows = {name: uniformity(*one[1]) for name, one in found.items()}
     heads = list(next(iter(rows.values())))
     lines = [f"| {BATCHES} null batches | {' | '.join(heads)} |", "| --- " * (len(heads) + 1) + "|"]
-    lines += [f"| {name} | {' | '.join(f'{value:.3g}' for value in one.values())} |" for name, one in rows.items()]
+    lines += [f"| {name} | {' | '.join(f'{value:.4g}' for value in one.values())} |" for name, one in rows.items()]
     ways = [(bet, looks) for bet in PATHS for looks in ((1,), LOOKS)]
     lines += ["", f"| ever a false alarm | limit | {' | '.join(f'{bet}, looks {list(looks)}' for bet, looks in ways)} |"]
     lines += ["| --- " * (len(ways) + 2) + "|"]
