@@ -148,16 +148,24 @@ def table(repetitions: int, changes: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cost(batches: int = 1000) -> str:
-    """Return the CPU time of batches around the 10th and the last."""
-    rng, seconds = np.random.default_rng(0), []
+def cost(batches: int = 1000, repetitions: int = 60) -> str:
+    """Return the CPU time of the batch after the 10th and of the one after the last, side by side."""
+    rng, states = np.random.default_rng(0), {}
     monitor = DriftMonitor("median", n_permutations=99, rng=0, past_rows=300).fit(usual(rng, 300))
-    for _ in range(batches):
-        batch, start = usual(rng, 20), time.process_time()
-        monitor.update(batch, f"{len(seconds)}")
-        seconds.append(time.process_time() - start)
-    early, late = np.median(seconds[8:72]), np.median(seconds[-64:])
-    return f"batches 9 to 72: {1e3 * early:.2f} ms; last 64 of {batches}: {1e3 * late:.2f} ms; ratio {late / early:.2f}"
+    for number in range(1, batches + 1):
+        monitor.update(usual(rng, ROWS), f"{number}")
+        if number in (10, batches - 8 + 2 - batches % 8):  # as far into a block of 8 as the 10th
+            states[number] = monitor._state
+    seconds: dict[int, list[float]] = {number: [] for number in states}
+    for _ in range(repetitions):
+        batch = usual(rng, ROWS)
+        for number, state in states.items():
+            monitor._assume(state)
+            start = time.process_time()
+            monitor.update(batch, "next")
+            seconds[number].append(time.process_time() - start)
+    early, late = (float(np.median(one)) for one in seconds.values())
+    return f"after 10 batches {1e3 * early:.2f} ms, after about {batches} {1e3 * late:.2f} ms: ratio {late / early:.2f}"
 
 
 def slow(repetitions: int = 10) -> str:
@@ -180,17 +188,27 @@ def slow(repetitions: int = 10) -> str:
     return "\n".join(lines) + "\n"
 
 
+def write_streams(path: str, repetitions: int) -> None:
+    """Write the streams for who measures elsewhere."""
+    batches = {change: np.array([stream(change, number)[1] for number in range(repetitions)]) for change in CHANGES}
+    plain = {change: np.asarray(values, dtype=np.float32) for change, values in batches.items()}
+    np.savez(path, reference=stream("scale", 0)[0].astype(np.float32), before=BEFORE, **plain)
+
+
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=30)
     parser.add_argument("--only", choices=CHANGES, help="one change")
     parser.add_argument("--permutations", type=int, default=999)
+    parser.add_argument("--write-streams", metavar="FILE")
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--slow", action="store_true")
     options = parser.parse_args()
     TEST["n_permutations"] = options.permutations
-    if options.cost:
+    if options.write_streams:
+        write_streams(options.write_streams, options.repetitions)
+    elif options.cost:
         print(cost())
     elif options.slow:
         (RESULTS / "monitoring_slow.md").write_text(slow())
