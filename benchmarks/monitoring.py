@@ -188,6 +188,19 @@ def slow(repetitions: int = 10) -> str:
     return "\n".join(lines) + "\n"
 
 
+def like_alibi(repetitions: int) -> None:
+    """Print delays on columns as they come, one reference for all streams, at two probabilities of a false alarm."""
+    settings = {**TEST, "scale": None, "n_permutations": 199}
+    for alpha in (1 - np.exp(-1), ALPHA):
+        for change in CHANGES:
+            delays = []
+            for number in range(repetitions):
+                monitor = DriftMonitor(**settings, alpha=float(alpha), rng=number).fit(stream("scale", 0)[0])
+                batches = enumerate(stream(change, number)[1], 1)
+                delays.append(delay(next((i for i, batch in batches if monitor.update(batch).alarm), None)))
+            print(f"| {change}, alpha {alpha:.2f} | {summary(delays)} |", flush=True)
+
+
 def write_streams(path: str, repetitions: int) -> None:
     """Write the streams for who measures elsewhere."""
     batches = {change: np.array([stream(change, number)[1] for number in range(repetitions)]) for change in CHANGES}
@@ -202,11 +215,14 @@ def main() -> None:
     parser.add_argument("--only", choices=CHANGES, help="one change")
     parser.add_argument("--permutations", type=int, default=999)
     parser.add_argument("--write-streams", metavar="FILE")
+    parser.add_argument("--like-alibi", action="store_true", help="delays to put beside those of monitoring_alibi.py")
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--slow", action="store_true")
     options = parser.parse_args()
     TEST["n_permutations"] = options.permutations
-    if options.write_streams:
+    if options.like_alibi:
+        like_alibi(options.repetitions)
+    elif options.write_streams:
         write_streams(options.write_streams, options.repetitions)
     elif options.cost:
         print(cost())
