@@ -67,6 +67,18 @@ def deep():
 
 POWER = [{"size": s, "power": p, "low": p - 0.1, "high": min(p + 0.1, 1)} for s, p in ((50, 0.3), (100, 0.6), (400, 0.95))]
 BATCHES = [{"batch": f"day {i}", "pvalue": p, "adjusted": None, "reject": p < 0.05} for i, p in enumerate((0.4, 0.9, 0.001, 0.3))]
+WATCHED = [
+    {
+        "batch": f"day {i}",
+        "number": i + 1,
+        "wealth": w,
+        "alarm": w > 20,
+        "since_number": 3,
+        "episode": i // 4,
+        "columns": ["u", "v"][: i % 3],
+    }
+    for i, w in enumerate((0.5, 0.7, 9.0, 400.0, 1.0, 90.0))
+]
 
 PICTURES = {
     "null": lambda ax: plotting.null_distribution(full()[0], ax=ax),
@@ -80,6 +92,8 @@ PICTURES = {
     "power": lambda ax: plotting.power_curves(POWER, ax=ax),
     "batches": lambda ax: plotting.batch_series(BATCHES, ax=ax),
     "effects": lambda ax: plotting.batch_effects([{**batch, "effect": 0.6} for batch in BATCHES], ax=ax),
+    "wealth": lambda ax: plotting.batch_wealth(WATCHED, ax=ax),
+    "moved": lambda ax: plotting.moved_columns(WATCHED, ax=ax),
 }
 every_picture = pytest.mark.parametrize("name", PICTURES)
 

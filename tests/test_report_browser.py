@@ -63,6 +63,25 @@ def batches(count):
     ]
 
 
+def watched(count):
+    names = list(HOSTILE_NAMES.values())
+    return [
+        {
+            **batch,
+            "number": i + 1,
+            "episode": 0,
+            "evalue": 2.0,
+            "wealth": 2.0**i,
+            "alarm": i > 8,
+            "since": names[5],
+            "since_number": 6,
+            "alpha": 0.05,
+            "columns": names[i % 4 : i % 4 + 2],
+        }
+        for i, batch in enumerate(batches(count))
+    ]
+
+
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
     """The pages of this module, each in a file."""
@@ -72,6 +91,7 @@ def reports(tmp_path_factory):
         "alike": two_sample_test(sample(2, 60, 0), sample(3, 60, 0), method="cp-linear", rng=0).report(),
         "series": write_series(batches(28), alpha=0.05),
         "wide": wide_report(),
+        "watched": write_series(watched(28)),
         "hostile": hostile_report(list(HOSTILE_NAMES.values())),
     }
     for name, text in pages.items():
@@ -111,7 +131,7 @@ class Visit:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("name", ["differs", "alike", "series", "hostile", "wide"])
+@pytest.mark.parametrize("name", ["differs", "alike", "series", "watched", "hostile", "wide"])
 def test_a_report_opens_quietly_and_fits_the_screen(browser, reports, name, view):
     with Visit(browser, reports[name], view) as visit:
         assert visit.complaints == []

@@ -30,9 +30,14 @@ from .kernels.deep.families import Mixture as Mixture
 from .kernels.laplacian_l1 import LaplacianL1 as LaplacianL1
 from .kernels.polynomial import Polynomial as Polynomial
 from .kernels.radius import Radius as Radius
+from .monitoring.answers import LookResult as LookResult
+from .monitoring.answers import MonitorAnswer as MonitorAnswer
 from .monitoring.batches import BatchResult as BatchResult
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
+from .monitoring.monitor import DriftMonitor as DriftMonitor
+from .monitoring.monitor_file import MonitorFile as MonitorFile
+from .monitoring.since import Since as Since
 from .permutation.engine import Engine as Engine
 from .procedures.classes import KernelClass as KernelClass
 from .procedures.energy import EnergyTest as EnergyTest

@@ -150,14 +150,22 @@ def fit(
     format: options.Format = None,
     memory_limit: options.MemoryLimit = None,
     file_limit: options.FileLimit = None,
+    monitor: Annotated[
+        bool,
+        typer.Option("--monitor", help="Compare batches with all that came before; its alarm is valid at any time."),
+    ] = False,
     json: options.Json = False,
     force: options.Force = False,
 ) -> None:
     """Keep a reference in a file that `cpmmd check` compares batches with.
 
     \b
+    cpmmd fit reference.csv -o monitor.cpmmd --monitor
     cpmmd fit reference.csv -o detector.cpmmd
     cpmmd fit reference.parquet --example bad_week.parquet -o detector.cpmmd
+
+    A detector answers for each call by itself, against the reference as it is. With --monitor, --alpha is the probability that
+    there is ever a false alarm, however often it is asked.
     """
     from cpmmd.cli.detection import fit
 
@@ -171,12 +179,13 @@ def fit(
         settings,
         as_json=json,
         force=force,
+        monitor=monitor,
     )
 
 
 @app.command()
 def check(
-    detector: Annotated[str, typer.Argument(metavar="DETECTOR", help="What `cpmmd fit` wrote.", show_default=False)],
+    detector: Annotated[str, typer.Argument(metavar="FILE", help="What `cpmmd fit` wrote.", show_default=False)],
     batches: Annotated[
         list[str] | None,
         typer.Argument(metavar="BATCH...", help="Files to check; none to report what a history knows.", show_default=False),
@@ -187,6 +196,9 @@ def check(
         typer.Option("--history", metavar="FILE", help="Keep the answers in an SQLite file; known batches are skipped."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Test batches that the history knows, too.")] = False,
+    metrics: Annotated[
+        str | None, typer.Option("--metrics", metavar="FILE", help="Write a monitor's state as Prometheus text, for a scrape.")
+    ] = None,
     columns: options.Columns = None,
     drop: options.Drop = None,
     text: options.Text = None,
@@ -203,26 +215,73 @@ def check(
     force: options.Force = False,
     exit_zero: options.ExitZero = False,
 ) -> None:
-    """Test batches against a detector: one line each, p-values adjusted for their number.
+    """Test batches against a monitor or a detector, one line each.
 
     \b
+    cpmmd check monitor.cpmmd today.csv --history history.sqlite --metrics cpmmd.prom
+    cpmmd check monitor.cpmmd --report series.html
     cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd check detector.cpmmd today.parquet --history history.sqlite --report series.html
     cpmmd check detector.cpmmd batches/*.csv --json
     cpmmd check detector.cpmmd --history history.sqlite --report series.html
 
-    The history knows a batch by its rows and the detector. Exit code: 0 no difference found, 1 a batch differs, tested now or
-    known, 2 error.
+    A monitor counts each batch once, by its name and rows, in the order given; exit code 1 while there is an alarm. A detector's
+    p-values are adjusted for the number of batches of the call, and its history knows a batch by its rows. Exit code: 0 no
+    difference found, 1 a batch differs, tested now or known, 2 error.
     """
     from cpmmd.cli.comparison import Answering
     from cpmmd.cli.detection import Checking, check
+    from cpmmd.cli.monitoring import Watching
+    from cpmmd.storage.container import kind_of
 
+    if kind_of(detector) == "monitor":
+        if again or alpha is not None or missing is not None:
+            raise typer.BadParameter("A monitor has its own level and counts each batch once: no --alpha, --again or --missing.")
+        reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
+        watching = Watching(detector, history, metrics)
+        alarm, failed = watching.check(batches or [], reading, Answering(json, report, explain, force))
+        raise typer.Exit(ERROR if failed else int(alarm and not exit_zero))
+    if metrics is not None:
+        raise typer.BadParameter("--metrics is for a monitor (`cpmmd fit --monitor`).")
     if not batches and (history is None or report is None):
         raise typer.BadParameter("A batch is needed. Got none; without one, --history and --report draw what is known.")
     reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
     checking = Checking(alpha, history, again, missing)
     differs, failed = check(detector, batches or [], reading, checking, Answering(json, report, explain, force))
     raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
+
+
+@app.command()
+def acknowledge(
+    monitor: Annotated[str, typer.Argument(metavar="MONITOR", help="What `cpmmd fit --monitor` wrote.", show_default=False)],
+    reference: Annotated[
+        str | None, typer.Option("--reference", metavar="FILE", help="Rows of the new state; those since the change by default.")
+    ] = None,
+    format: options.Format = None,
+) -> None:
+    """Take a change that a monitor found for granted: the new state becomes the reference, evidence starts anew.
+
+    \b
+    cpmmd acknowledge monitor.cpmmd
+    cpmmd acknowledge monitor.cpmmd --reference new.csv
+    """
+    from cpmmd.cli.monitoring import acknowledge
+
+    acknowledge(monitor, reference, Reading.of(format=format))
+
+
+@app.command()
+def dismiss(
+    monitor: Annotated[str, typer.Argument(metavar="MONITOR", help="What `cpmmd fit --monitor` wrote.", show_default=False)],
+) -> None:
+    """Go on after an alarm of a monitor that was none: the past stays, evidence starts anew.
+
+    \b
+    cpmmd dismiss monitor.cpmmd
+    """
+    from cpmmd.cli.monitoring import dismiss
+
+    dismiss(monitor)
 
 
 @app.command()

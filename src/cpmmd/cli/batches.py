@@ -91,7 +91,7 @@ class Testing:
         """Test every batch that is not known and keep it at once; one that cannot be read does not stop the others."""
         checked = []
         with progress("testing batches") as line:
-            for done, (file, name) in enumerate(zip(files, _names(files), strict=True)):
+            for done, (file, name) in enumerate(zip(files, batch_names(files), strict=True)):
                 line("batch", done + 1, len(files))
                 try:
                     checked.append(self._check(file, name, known, keep))
@@ -108,7 +108,7 @@ class Testing:
             key = self.key(sample)
             if key in known:  # by content: the name may have come before with other rows
                 return Checked(name, known[key])
-            found = replace(self.ask(sample, name), path=_place(file))
+            found = replace(self.ask(sample, name), path=place_of(file))
         record = found.to_dict()
         kept = keep is None or keep(record)
         again = sample if found.reject or file == STDIN else None  # its rows are wanted once more
@@ -137,11 +137,12 @@ class Testing:
         return replace(batch, record=again, result=found.result)
 
 
-def _place(file: str) -> str | None:
+def place_of(file: str) -> str | None:
+    """Return where a file is; None for standard input."""
     return None if file == STDIN else str(Path(file).resolve())
 
 
-def _names(files: Sequence[str]) -> list[str]:
+def batch_names(files: Sequence[str]) -> list[str]:
     """Call batches by their file names, by their paths where those are not enough."""
     short = [file if file == STDIN else Path(file).name for file in files]
     if len(set(short)) == len(short):

@@ -17,29 +17,58 @@ from cpmmd.cli.settings import STDIN, Reading, Settings, command_line
 from cpmmd.errors import InputError
 
 
+DESIGN = {"groups": "--group-by", "strata": "--stratify-by", "pairs": "--pair-by", "blocks": "--blocks"}
+
+
+def _of_a_monitor(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Return what a monitor takes: no design, for what it keeps of the past are single rows."""
+    given = [flag for name, flag in DESIGN.items() if keywords[name] is not None]
+    if given:
+        raise InputError(f"A monitor keeps and relabels single rows. Leave out {', '.join(given)}, or --monitor.")
+    return {name: value for name, value in keywords.items() if name not in DESIGN}
+
+
 def fit(
-    file: str, output: str, example: str | None, reading: Reading, settings: Settings, *, as_json: bool, force: bool = False
+    file: str,
+    output: str,
+    example: str | None,
+    reading: Reading,
+    settings: Settings,
+    *,
+    as_json: bool,
+    force: bool = False,
+    monitor: bool = False,
 ) -> None:
-    """Fit a detector to a reference and save it."""
+    """Fit a detector, or a monitor, to a reference and save it."""
     from cpmmd.core.atomic import check_target
     from cpmmd.monitoring.detector import DriftDetector
+    from cpmmd.monitoring.monitor import DriftMonitor
 
     collect_garbage_from_now_on()
+    kind, fitted = ("monitor", DriftMonitor) if monitor else ("detector", DriftDetector)
+    if monitor and example is not None:
+        raise InputError("A monitor learns from no example. Leave out --example, or --monitor.")
     if not Path(output).parent.is_dir():
-        raise InputError(f"There is no folder {str(Path(output).parent)!r} for the detector. Make it first.")
+        raise InputError(f"There is no folder {str(Path(output).parent)!r} for the {kind}. Make it first.")
     check_target(output, force=force, inputs=[name for name in (file, example) if name is not None])
     with progress("fitting"):
         samples = reading.read([file] if example is None else [file, example], keep=settings.aside)
-        detector = DriftDetector(**settings.keywords()).fit(
-            samples[0].data, example=samples[1].data if len(samples) > 1 else None
-        )
+        more = {} if example is None else {"example": samples[1].data}
+        keywords = _of_a_monitor(settings.keywords()) if monitor else settings.keywords()
+        detector = fitted(**keywords).fit(samples[0].data, **more)
         detector.save(output)
-    options = {"--output": output, "--example": example, **reading.arguments(), **settings.arguments(detector.seed_)}
+    options = {
+        "--output": output,
+        "--monitor": monitor,
+        "--example": example,
+        **reading.arguments(),
+        **settings.arguments(detector.seed_),
+    }
     again = command_line("fit", [file], options)
     noticed = list(dict.fromkeys((*(line for sample in samples for line in sample.notes), *detector.notes_)))
     if as_json:
         described = {
-            "detector": output,
+            kind: output,
             "reference": {"name": file, "rows": samples[0].rows},
             "columns": list(samples[0].columns),
         }
@@ -51,7 +80,7 @@ def fit(
 
     columns = counted(len(samples[0].columns), "column")
     say(f"Saved {output}: {counted(samples[0].rows, 'reference row')}, {columns}, {settings.method}.")
-    if detector.kernel_ is not None:
+    if getattr(detector, "kernel_", None) is not None:
         say(f"  kernel  {detector.kernel_}")
     say()
     say("Check batches with")

@@ -15,7 +15,8 @@ ALPHA = 0.05
 Method = Annotated[str, typer.Option("--method", "-m", help="Name of the test; `cpmmd methods` lists them.")]
 Alpha = Annotated[float, typer.Option("--alpha", "-a", help="Level: how often a difference may be found where there is none.")]
 Permutations = Annotated[
-    int | None, typer.Option("--permutations", "-p", help="Number of relabelings; the method's own (999) by default.")
+    int | None,
+    typer.Option("--permutations", "-p", help="Number of relabelings; 999 by default, a monitor's 9999."),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", "-s", help="The same seed gives the same answer.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads, -1 for all cores; all by default.")]

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from cpmmd.core.arrays import Rows
 from cpmmd.core.plain import PlainDict
-from cpmmd.data.design_options import as_texts
-from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables
 from cpmmd.data.preparation import Preparation
-from cpmmd.data.table import Objects, Table
+from cpmmd.data.table import Table
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.frozen_kernel import FrozenKernel
+from cpmmd.monitoring.table_state import pack_table, require, texts_of, unpack_table, whole_numbers
 from cpmmd.procedures.base import Choice
 from cpmmd.selection.values import Calibration
 from cpmmd.storage.kernels import restore_kernel
@@ -50,7 +46,7 @@ class State:
 
 def pack(state: State) -> tuple[Tensors, PlainDict]:
     """Return a state as arrays and a description in plain JSON types."""
-    tensors, table = _pack_table(state.reference)
+    tensors, table = pack_table(state.reference)
     params = {name: describe_method(value) for name, value in state.params.items() if name not in OWN}
     description = {"params": params, "seed": state.seed, "reference": table, "notes": list(state.notes)}
     if state.frozen is None:
@@ -63,72 +59,19 @@ def unpack(description: PlainDict, tensors: Tensors, *, module: Any = None) -> S
     """Return back the state that :func:`pack` packed; ``module`` is a torch module that the file only names."""
     params = {name: restore_method(value, module=module) for name, value in description["params"].items()}
     seed = description["seed"]
-    _require(type(seed) is int and seed >= 0, "its seed is no whole number")
-    _require(not OWN & params.keys(), "it sets what is not its own to set")
-    reference = _unpack_table(description["reference"], tensors)
+    require(type(seed) is int and seed >= 0, "its seed is no whole number")
+    require(not OWN & params.keys(), "it sets what is not its own to set")
+    reference = unpack_table(description["reference"], tensors)
     checked, _ = check_tables({"reference": reference}, missing=params["missing"])
-    _require(checked[0].rows == reference.rows, "its reference has missing values")
+    require(checked[0].rows == reference.rows, "its reference has missing values")
     frozen = description["frozen"]
     return State(
         params={**params, "rng": seed},
         seed=seed,
         reference=reference,
         frozen=None if frozen is None else _unpack_frozen(frozen, tensors, reference, module),
-        notes=_texts(description["notes"]),
+        notes=texts_of(description["notes"]),
     )
-
-
-def _pack_table(table: Table) -> tuple[Tensors, PlainDict]:
-    tensors: Tensors = {"numbers": np.asarray(table.numbers)}
-    if table.kept is not None:
-        tensors["kept"] = table.kept.astype(np.int64)
-    aside = {name: as_texts(values) for name, values in table.aside.items()}
-    for i, values in enumerate((*table.categories.values(), *aside.values())):
-        levels = sorted({v for v in values if v is not None})
-        position: dict[Any, int] = {None: -1, **{level: j for j, level in enumerate(levels)}}
-        tensors[f"codes.{i}"] = np.array([position[v] for v in values], dtype=np.int64)
-        tensors[f"levels.{i}"] = np.frombuffer(json.dumps(levels).encode(), dtype=np.uint8)
-    return tensors, {
-        "numbers": list(table.number_names),
-        "dates": sorted(table.dates),
-        "categories": list(table.categories),
-        "columns": list(table.columns),
-        "named": table.named,
-        "row_shape": list(table.row_shape),
-        "kinds": dict(table.kinds),
-        **({"aside": list(aside)} if aside else {}),
-    }
-
-
-def _unpack_table(described: PlainDict, tensors: Tensors) -> Table:
-    number_names, categories = _texts(described["numbers"]), _texts(described["categories"])
-    columns, shape = _texts(described["columns"]), tuple(described["row_shape"])
-    numbers = tensors["numbers"]
-    _require(numbers.dtype == np.float64 and numbers.ndim == 2, "its numbers are no matrix")
-    _require(numbers.shape[1] == len(number_names), "its numbers do not fit their names")
-    names = (*number_names, *categories)
-    _require(sorted(names) == sorted(columns) and len(set(names)) == len(names) > 0, "its columns are not named once each")
-    _require(all(type(k) is int and k > 0 for k in shape) and math.prod(shape) == len(columns), "its rows have no such shape")
-    dates = frozenset(_texts(described["dates"]))
-    _require(dates <= set(number_names) and type(described["named"]) is bool, "its dates are no columns")
-    texts = {c: _unpack_category(tensors, i, len(numbers)) for i, c in enumerate(categories)}
-    aside = _texts(described.get("aside", []))
-    apart = {c: _unpack_category(tensors, i, len(numbers)) for i, c in enumerate(aside, len(categories))}
-    kinds, kept = described["kinds"], tensors.get("kept")
-    _require(kinds.keys() <= set(number_names) and set(kinds.values()) <= {"integer", "boolean"}, "it has kinds of no column")
-    if kept is not None:
-        kept = _whole_numbers(kept, 0, 2**62)
-        _require(len(kept) == len(numbers), "its rows are not numbered")
-    return Table(Matrix(numbers), number_names, dates, texts, described["named"], shape, kinds, kept, columns, apart)
-
-
-def _unpack_category(tensors: Tensors, i: int, rows: int) -> Objects:
-    levels = (*_texts(json.loads(tensors[f"levels.{i}"].tobytes())), None)
-    codes = _whole_numbers(tensors[f"codes.{i}"], -1, len(levels) - 1)
-    _require(len(codes) == rows, "its categories do not fit its rows")
-    values = np.empty(rows, dtype=object)
-    values[:] = [levels[code] for code in codes.tolist()]
-    return values
 
 
 def _pack_frozen(frozen: FrozenKernel) -> tuple[Tensors, PlainDict]:
@@ -161,13 +104,13 @@ def _unpack_frozen(described: PlainDict, tensors: Tensors, reference: Table, mod
         kernel=restore_kernel(described["kernel"], weights, module=module),
         preparation=_unpack_preparation(described, tensors, reference),
         calibration=None if calibration is None else _unpack_calibration(calibration, tensors),
-        notes=_texts(described["notes"]),
+        notes=texts_of(described["notes"]),
     )
-    train_rows, test_rows = (_whole_numbers(tensors[n], 0, reference.rows) for n in ("train_rows", "test_rows"))
+    train_rows, test_rows = (whole_numbers(tensors[n], 0, reference.rows) for n in ("train_rows", "test_rows"))
     both = np.concatenate([train_rows, test_rows])
-    _require(len(np.unique(both)) == len(both), "a row of its reference is used twice")
-    _require(len(test_rows) >= 2, "its reference has no rows to test with")
-    _require(described["example"] is None or isinstance(described["example"], str), "its example has no digest")
+    require(len(np.unique(both)) == len(both), "a row of its reference is used twice")
+    require(len(test_rows) >= 2, "its reference has no rows to test with")
+    require(described["example"] is None or isinstance(described["example"], str), "its example has no digest")
     return FrozenKernel(choice, train_rows, test_rows, described["example"])
 
 
@@ -175,10 +118,10 @@ def _unpack_preparation(described: PlainDict, tensors: Tensors, reference: Table
     fill, origin, scale = (tensors[name] for name in ("fill", "origin", "scale"))
     for values in (fill, origin, scale):
         fits = values.dtype == np.float64 and values.shape == (len(reference.number_names),)
-        _require(fits and bool(np.isfinite(values).all()), "its scaling does not fit its columns")
-    _require(bool((scale > 0).all()), "its scaling divides by zero")
-    levels = [_texts(kept) for kept in described["levels"]]
-    indicators = _whole_numbers(np.array(described["indicators"], dtype=np.int64), 0, len(fill))
+        require(fits and bool(np.isfinite(values).all()), "its scaling does not fit its columns")
+    require(bool((scale > 0).all()), "its scaling divides by zero")
+    levels = [texts_of(kept) for kept in described["levels"]]
+    indicators = whole_numbers(np.array(described["indicators"], dtype=np.int64), 0, len(fill))
     return Preparation(
         number_names=reference.number_names,
         fill=fill,
@@ -191,23 +134,6 @@ def _unpack_preparation(described: PlainDict, tensors: Tensors, reference: Table
 
 def _unpack_calibration(described: PlainDict, tensors: Tensors) -> Calibration:
     ratios = tensors["ratios"]
-    _require(ratios.dtype == np.float64 and ratios.ndim == 1, "its calibration is no list of numbers")
-    note = _texts([described["note"]])[0]
+    require(ratios.dtype == np.float64 and ratios.ndim == 1, "its calibration is no list of numbers")
+    note = texts_of([described["note"]])[0]
     return Calibration(float(described["c1"]), ratios, float(described["alpha"]), int(described["order"]), note)
-
-
-def _require(fulfilled: bool, otherwise: str) -> None:
-    if not fulfilled:
-        raise ValueError(otherwise)
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    _require(isinstance(values, list) and all(isinstance(v, str) for v in values), "it has no text where text belongs")
-    return tuple(values)
-
-
-def _whole_numbers(values: Any, low: int, high: int) -> Rows:
-    """Return whole numbers with low <= value < high."""
-    _require(values.dtype == np.int64 and values.ndim == 1, "it has no whole numbers where they belong")
-    _require(bool(((values >= low) & (values < high)).all()), "it has row or column numbers that do not exist")
-    return np.asarray(values, dtype=np.intp)

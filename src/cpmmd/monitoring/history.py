@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +15,7 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError
 
 APPLICATION = 0x63706D64  # "cpmd": how SQLite files say whose they are
-VERSION = 2
+VERSION = 3
 PATIENCE = 30.0  # seconds to wait for another process that is appending
 
 # Field of a record -> its SQL column.
@@ -32,12 +33,24 @@ COLUMNS = {
     "method": "TEXT NOT NULL",
     "seed": "INTEGER",
 }
-CREATE = f"CREATE TABLE batches (id INTEGER PRIMARY KEY, {', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})"
-INSERT = (
-    f"INSERT INTO batches ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)}) "
-    "ON CONFLICT (key) DO NOTHING"
-)
-SELECT = f"SELECT {', '.join(COLUMNS)} FROM batches ORDER BY id"
+# Fields that a monitor adds to its records.
+MONITORED = {
+    "number": "INTEGER",
+    "episode": "INTEGER",
+    "evalue": "REAL",
+    "wealth": "REAL",
+    "alarm": "INTEGER",
+    "since": "TEXT",
+    "since_number": "INTEGER",
+    "level": "REAL",
+    "alpha": "REAL",
+    "looks": "JSON",
+    "columns": "JSON",
+}
+ALL = {**COLUMNS, **MONITORED}
+CREATE = f"CREATE TABLE batches (id INTEGER PRIMARY KEY, {', '.join(f'{name} {kind}' for name, kind in ALL.items())})"
+INSERT = f"INSERT INTO batches ({', '.join(ALL)}) VALUES ({', '.join(f':{name}' for name in ALL)}) ON CONFLICT (key) DO NOTHING"
+SELECT = f"SELECT {', '.join(ALL)} FROM batches"
 SETTLE = (
     "UPDATE batches SET pvalue = :pvalue, statistic = :statistic, adjusted = :adjusted, reject = :reject, effect = :effect "
     "WHERE key = :key AND adjusted IS NULL"
@@ -121,9 +134,24 @@ class History:
             With the fields of :meth:`cpmmd.BatchResult.to_dict`.
         """
         with self._explaining():
-            rows = self._connection.execute(SELECT).fetchall()
-        records = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-        return [{**record, "reject": bool(record["reject"])} for record in records]
+            return [_record(row) for row in self._connection.execute(f"{SELECT} ORDER BY id").fetchall()]
+
+    def find(self, key: str) -> PlainDict | None:
+        """Return the record of one batch.
+
+        Parameters
+        ----------
+        key : str
+            Its key.
+
+        Returns
+        -------
+        dict or None
+            With the fields of :meth:`cpmmd.BatchResult.to_dict`; None where there is none of that key.
+        """
+        with self._explaining():
+            row = self._connection.execute(f"{SELECT} WHERE key = ?", (key,)).fetchone()
+            return None if row is None else _record(row)
 
     def close(self) -> None:
         """Close the file."""
@@ -142,7 +170,9 @@ class History:
         if self._pragma("application_id") != APPLICATION:
             self._create()
         if self._pragma("user_version") == 1:
-            self._bring_up_to_date()
+            self._know_by_content()
+        if self._pragma("user_version") == 2:
+            self._add_monitored()
         version = self._pragma("user_version")
         if version != VERSION:
             raise InputError(f"{self.path} is a history of version {version}; this cpmmd reads version {VERSION}. Update cpmmd.")
@@ -160,7 +190,7 @@ class History:
             self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
-    def _bring_up_to_date(self) -> None:
+    def _know_by_content(self) -> None:
         """Turn a version 1 file, which knew batches by their names, into one of keys: those of old records are of no content."""
         old = [name for name in COLUMNS if name not in ("key", "path")]
         with self._transaction():
@@ -173,6 +203,14 @@ class History:
             )
             self._connection.execute("DROP TABLE batches_1")
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _add_monitored(self) -> None:
+        """Turn a version 2 file, of detectors only, into one that holds the records of monitors, too."""
+        with self._transaction():
+            if self._pragma("user_version") == 2:  # unless another process was faster
+                for name, kind in MONITORED.items():
+                    self._connection.execute(f"ALTER TABLE batches ADD COLUMN {name} {kind}")
+                self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _pragma(self, name: str) -> Any:
         return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -198,13 +236,24 @@ class History:
             ) from error
 
 
+def _record(row: tuple[Any, ...]) -> PlainDict:
+    """Return a row of the table as the record that it was."""
+    record = dict(zip(ALL, row, strict=True))
+    record["reject"] = bool(record["reject"])
+    if record["number"] is None:
+        return {name: record[name] for name in COLUMNS}
+    parts = {name: json.loads(record[name]) for name, kind in MONITORED.items() if kind == "JSON"}
+    return {**record, **parts, "alarm": bool(record["alarm"])}
+
+
 def _check_record(record: Mapping[str, Any]) -> PlainDict:
     """Return a record's values in SQL types, refused when a field is absent, unknown or of another type."""
-    if set(record) != set(COLUMNS):
-        absent, unknown = sorted(COLUMNS.keys() - record.keys()), sorted(map(str, record.keys() - COLUMNS.keys()))
-        raise InputError(f"A batch record must have the fields {', '.join(COLUMNS)}. Absent: {absent}; unknown: {unknown}.")
-    values = {}
-    for name, kind in COLUMNS.items():
+    known = ALL if "number" in record else COLUMNS
+    if set(record) != set(known):
+        absent, unknown = sorted(known.keys() - record.keys()), sorted(map(str, record.keys() - known.keys()))
+        raise InputError(f"A batch record must have the fields {', '.join(known)}. Absent: {absent}; unknown: {unknown}.")
+    values: PlainDict = dict.fromkeys(MONITORED)
+    for name, kind in known.items():
         convert, rule = CONVERSIONS[kind.split()[0]]
         try:
             optional = "NOT NULL" not in kind
@@ -237,4 +286,5 @@ CONVERSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "TEXT": (_text, "text"),
     "INTEGER": (_whole, "a whole number"),
     "REAL": (_real, "a number"),
+    "JSON": (json.dumps, "of plain JSON types"),
 }

@@ -26,6 +26,8 @@ class Ranking:
         Whether all relabelings that exist were used, instead of random ones.
     tolerance : float
         Values closer than this count as equal.
+    ties : int
+        Relabelings, the observed one among them, whose statistic equals the observed one.
     """
 
     statistic: float
@@ -33,6 +35,7 @@ class Ranking:
     pvalue: float
     exhaustive: bool
     tolerance: float = 0.0
+    ties: int = 1
 
     @property
     def smallest_pvalue(self) -> float:
@@ -69,4 +72,5 @@ class Ranking:
             )
         at_least = int(np.count_nonzero(values >= values[0] - tolerance))
         reported = float(values[0]) if statistic is None else statistic
-        return cls(reported, values[1:], at_least / len(values), exhaustive, tolerance)
+        ties = at_least - int(np.count_nonzero(values > values[0] + tolerance))
+        return cls(reported, values[1:], at_least / len(values), exhaustive, tolerance, ties)

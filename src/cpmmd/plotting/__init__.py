@@ -8,6 +8,7 @@ from cpmmd.plotting.batches import batch_effects, batch_series
 from cpmmd.plotting.distributions import column_distributions
 from cpmmd.plotting.explanations import column_differences, witness_densities
 from cpmmd.plotting.maps import pool_map
+from cpmmd.plotting.monitor import batch_wealth, moved_columns
 from cpmmd.plotting.null import null_distribution
 from cpmmd.plotting.power import power_curves
 from cpmmd.plotting.selection import criterion_path, training_history
@@ -15,9 +16,11 @@ from cpmmd.plotting.selection import criterion_path, training_history
 __all__ = [
     "batch_effects",
     "batch_series",
+    "batch_wealth",
     "column_differences",
     "column_distributions",
     "criterion_path",
+    "moved_columns",
     "null_distribution",
     "pool_map",
     "power_curves",

@@ -112,7 +112,7 @@ def _draw(ax: Axes, records: Records, values: Array) -> None:
     """Draw one value for each batch over its place or date, and a cross for each that could not be tested."""
     failed = np.array([record.get("error") is not None for record in records])
     found = np.array([bool(record.get("reject")) for record in records]) & ~failed
-    calm, places = ~found & ~failed, _places(ax, records)
+    calm, places = ~found & ~failed, places_of(ax, records)
     ax.plot(places[~failed], values[~failed], color=GREY, linewidth=0.8)
     plain: dict[str, Any] = {"linestyle": "none"}
     ax.plot(places[calm], values[calm], color=BLUE, marker="o", fillstyle="none", label="no difference found", **plain)
@@ -130,7 +130,7 @@ def _pvalue(record: Mapping[str, Any]) -> float:
     return float(record["pvalue"] if value is None else value)
 
 
-def _places(ax: Axes, records: Records) -> Any:
+def places_of(ax: Axes, records: Records) -> Any:
     """Return where batches stand on the axis: at their dates, or one after the other."""
     dated = axis_dates(records)
     if dated is None:

@@ -235,6 +235,7 @@ class Procedure(ABC):
             alpha=options.alpha,
             null_distribution=ranking.null_distribution,
             exhaustive=ranking.exhaustive,
+            ties=ranking.ties,
             n_permutations=options.n_permutations,
             sizes=(pool.m, pool.n),
             tested_sizes=tested_sizes,

@@ -36,6 +36,8 @@ class TestOutcome:
         The statistic under the relabelings, the observed one not among them.
     exhaustive : bool
         True when every possible relabeling was used instead of random ones.
+    ties : int
+        Relabelings, the observed one among them, whose statistic equals the observed one; they count against rejection.
     n_permutations : int
         The number that was asked for, as in the call that repeats the result.
     sizes, tested_sizes : tuple of int
@@ -118,6 +120,7 @@ class TestOutcome:
     notes: tuple[str, ...] = ()
     evidence: Evidence | None = None
     call: str = field(default="")
+    ties: int = 1
 
     @property
     def reject(self) -> bool:

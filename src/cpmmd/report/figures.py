@@ -118,7 +118,10 @@ def result_drawings(result: TestOutcome, explanation: Explanation | None) -> Dra
 def series_drawings(records: Sequence[Mapping[str, Any]], alpha: float | None) -> Drawings:
     """Return what draws the pictures of a series, its batches in order."""
     latest, limit = list(records[-MOST_BATCHES:]), {} if alpha is None else {"alpha": alpha}
+    watched = [record for record in records if record.get("wealth") is not None][-MOST_BATCHES:]
     return {
         "batch-series": lambda ax: plotting.batch_series(latest, ax=ax, **limit),
         "batch-effects": lambda ax: plotting.batch_effects(latest, ax=ax),
+        "batch-wealth": lambda ax: plotting.batch_wealth(watched, ax=ax, **limit),
+        "moved-columns": lambda ax: plotting.moved_columns(watched, ax=ax),
     }

@@ -18,6 +18,7 @@ from cpmmd.report.figures import MOST_BATCHES as MOST_DRAWN
 from cpmmd.report.figures import series_drawings
 from cpmmd.report.formats import format_of
 from cpmmd.report.render import Path, finish
+from cpmmd.report.watch import columns_figure, watch_verdict, watched, wealth_figure
 
 Record = Mapping[str, Any]
 NEEDED = ("batch", "pvalue", "reject")
@@ -27,6 +28,8 @@ MOST_BATCHES = 500  # rows of the table: about 150 kB
 COLUMNS = [
     ("Batch", "batch", "text"),
     ("Differs", "reject", "flag"),
+    ("Alarm", "alarm", "flag"),
+    ("Wealth", "wealth", "number"),
     ("Date", "date", "text"),
     ("Tested", "time", "time"),
     ("Rows", "rows", "count"),
@@ -44,6 +47,7 @@ def write_series(
     alpha: float | None = None,
     title: str | None = None,
     command: str | None = None,
+    alarm: bool | None = None,
 ) -> str:
     """Return the report of a series of batches, and write it when a path is given; its suffix decides the format.
 
@@ -60,6 +64,8 @@ def write_series(
         Level at which batches were judged, if it is known.
     title, command : str, optional
         What was watched, and the shell command that did it.
+    alarm : bool, optional
+        Of a monitor's records (:meth:`cpmmd.MonitorAnswer.to_dict`): whether there is an alarm now. None: as the latest says.
 
     Returns
     -------
@@ -74,18 +80,23 @@ def write_series(
     True
     """
     form = "html" if path is None else format_of(path)
-    said = series_content(records, alpha=alpha, title=title, command=command)
-    return finish(said, series_drawings(in_order(records), alpha), path, form)
+    said = series_content(records, alpha=alpha, title=title, command=command, alarm=alarm)
+    return finish(said, series_drawings(_arranged(records), alpha), path, form)
 
 
 def series_content(
-    records: Sequence[Record], *, alpha: float | None = None, title: str | None = None, command: str | None = None
+    records: Sequence[Record],
+    *,
+    alpha: float | None = None,
+    title: str | None = None,
+    command: str | None = None,
+    alarm: bool | None = None,
 ) -> PlainDict:
     """Return everything a report of a series says, in plain JSON types.
 
     Parameters
     ----------
-    records, alpha, title, command
+    records, alpha, title, command, alarm
         As for :func:`write_series`.
 
     Returns
@@ -103,18 +114,28 @@ def series_content(
     from cpmmd import __version__
 
     _check(records)
-    records = [_dated(record) for record in in_order(records)]
+    records = [_dated(record) for record in _arranged(records)]
+    seen = watched(records)
+    verdict, figures = _verdict(records, alpha), [_figure(records), _effects(records)]
+    if seen:
+        verdict |= watch_verdict(seen, alpha, bool(seen[-1]["alarm"]) if alarm is None else alarm)
+        figures = [wealth_figure(seen, alpha), columns_figure(seen), _effects(records)]
     return {
         "format": FORMAT,
         "title": harmless(title or "Batches against a reference", 160),
-        "verdict": _verdict(records, alpha),
+        "verdict": verdict,
         "sections": [
-            blocks.section("batches", "Batches", [_figure(records), _effects(records), _failures(records), _table(records)]),
+            blocks.section("batches", "Batches", [*figures, _failures(records), _table(records)]),
             blocks.section("assurance", "How they were judged", [_facts(records, alpha)]),
             repetition(command, "", __version__),
         ],
         "footer": footer(__version__),
     }
+
+
+def _arranged(records: Sequence[Record]) -> list[Record]:
+    """Return batches by their dates, and a monitor's as they came: its evidence grew in that order."""
+    return list(records) if watched(records) else in_order(records)
 
 
 def _check(records: Sequence[Record]) -> None:
@@ -252,6 +273,8 @@ def _facts(records: Sequence[Record], alpha: float | None) -> Block:
     seeds = list(dict.fromkeys(record["seed"] for record in records if record.get("seed") is not None))
     adjusted = any(record.get("adjusted") is not None for record in records)
     judged = "the p-value adjusted for the number of batches" if adjusted else "each batch's own p-value"
+    if watched(records):
+        judged = "the wealth of bets on independent p-values, each batch against all that came before"
     return blocks.facts(
         [
             ("Method", ", ".join(methods[:5]) or None),

@@ -24,6 +24,7 @@ from cpmmd.kernels.base import Tensors
 T = TypeVar("T")
 
 LENGTH = 8  # bytes before the header that say how long it is
+LARGEST_HEADER = 100 * 2**20  # bytes, as safetensors has it
 BLANK = b"0" * 64  # stands where the checksum goes while it is computed
 # Inside a JSON string quotes are escaped, so nothing that a description says can look like this.
 CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
@@ -74,6 +75,18 @@ def read_file(path: str | Path, restore: Callable[[Any, Tensors], T], *, kind: s
         raise
     except Exception as error:  # whatever a forged description makes fail, the reader hears one sentence
         refuse(f"{type(error).__name__}, {error}"[:200], error)
+
+
+def kind_of(path: str | Path) -> str | None:
+    """Return the kind of a file that :func:`write_file` wrote, as far as its header says; None for any other."""
+    try:
+        with Path(path).open("rb") as file:
+            size = int.from_bytes(file.read(LENGTH), "little")
+            header = json.loads(file.read(min(size, LARGEST_HEADER)))
+        found = re.fullmatch(r"cpmmd-([a-z]+)-\d+", header["__metadata__"]["format"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return None if found is None else found[1]
 
 
 def _format(kind: str) -> str:

@@ -1,0 +1,238 @@
+"""Delay until a change is found: the drift monitor, Bonferroni over a horizon, the fixed reference with Benjamini and Hochberg.
+
+``python -m benchmarks.monitoring`` writes ``results/monitoring.md``. Same streams and the same test (the median heuristic on
+standardised columns) for all: reference of 100 rows, batches of 20, a change after the eighth. A delay of 1 is the first changed
+batch; a change that is not found within 15 batches counts 16. ``--cost`` prints the time of early and late batches, ``--slow``
+writes ``results/monitoring_slow.md``: how slow a drift must be to be absorbed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks import RESULTS
+from cpmmd import DriftDetector, DriftMonitor, benjamini_hochberg, two_sample_test
+
+REFERENCE, ROWS, BEFORE, AFTER, HORIZON, ALPHA = 100, 20, 8, 15, 200, 0.05
+TEST: dict[str, Any] = {"method": "median", "scale": "standard", "n_permutations": 999}
+REFINED = 9999  # relabelings of Bonferroni where 999 cannot tell: over 200 batches it needs p <= .00025
+
+
+def usual(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """Three numbers and the indicators of a category of two levels, of which a third may come."""
+    levels = rng.integers(0, 2, rows)
+    return np.column_stack([rng.normal(size=(rows, 3)), np.eye(3)[levels]])
+
+
+def mean_shift(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """One column moves by 1.2 deviations."""
+    return usual(rng, rows) + 1.2 * np.eye(6)[0]
+
+
+def scale(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """The numbers have twice their deviation."""
+    return usual(rng, rows) * np.where(np.arange(6) < 3, 2.0, 1.0)
+
+
+def correlation(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """Three columns that were independent correlate by .9."""
+    data = usual(rng, rows)
+    data[:, :3] = np.sqrt(0.9) * data[:, [0]] + np.sqrt(0.1) * rng.normal(size=(rows, 3))
+    return data
+
+
+def new_category(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """Two of five rows have a level that was not there."""
+    data = usual(rng, rows)
+    data[rng.random(rows) < 0.4, 3:] = np.eye(3)[2]
+    return data
+
+
+def rare_cluster(rng: np.random.Generator, rows: int) -> np.ndarray:
+    """A sixth of the rows are far away."""
+    data = usual(rng, rows)
+    data[rng.random(rows) < 1 / 6, :3] += 4
+    return data
+
+
+CHANGES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "mean shift": mean_shift,
+    "scale": scale,
+    "correlation": correlation,
+    "new category": new_category,
+    "rare cluster": rare_cluster,
+}
+
+
+def stream(change: str, number: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the reference and the batches of one stream."""
+    rng = np.random.default_rng([33, number])
+    reference, before = usual(rng, REFERENCE), [usual(rng, rows_of(change)) for _ in range(BEFORE)]
+    return reference, before + [CHANGES[change](rng, rows_of(change)) for _ in range(AFTER)]
+
+
+def rows_of(change: str) -> int:
+    """Return the rows of a batch: the median heuristic needs more of them to see a correlation at all."""
+    return 3 * ROWS if change == "correlation" else ROWS
+
+
+def monitored(reference: np.ndarray, batches: list[np.ndarray], seed: int) -> dict[str, int | None]:
+    """Return the batch at which the monitor raises its alarm, since when, and where Bonferroni on its p-values would."""
+    monitor = DriftMonitor(**TEST, alpha=ALPHA, rng=seed).fit(reference)
+    found: dict[str, int | None] = {"alarm": None, "since": None, "bonferroni": None}
+    for number, batch in enumerate(batches, 1):
+        answer = monitor.update(batch)
+        if answer.alarm and found["alarm"] is None:
+            found |= {"alarm": number, "since": answer.since.number}
+        if found["bonferroni"] is None and answer.looks[0].rank == 1 and refined(answer, seed) <= ALPHA / HORIZON:
+            found["bonferroni"] = number
+        if found["alarm"] is not None and found["bonferroni"] is not None:
+            break
+    return found
+
+
+def refined(answer: Any, seed: int) -> float:
+    """Return the p-value of the same rows with more relabelings."""
+    pool = answer.result.evidence.pool
+    rows = np.asarray(pool.numbers)
+    return two_sample_test(rows[: pool.m], rows[pool.m :], rng=seed, **{**TEST, "n_permutations": REFINED}).pvalue
+
+
+def fixed(reference: np.ndarray, batches: list[np.ndarray], seed: int) -> int | None:
+    """Return the batch at which a detector's p-values, adjusted over all so far, first differ."""
+    detector, pvalues = DriftDetector(**TEST, rng=seed).fit(reference), []
+    for number, batch in enumerate(batches, 1):
+        pvalues.append(detector.test(batch).pvalue)
+        if benjamini_hochberg(pvalues).min() <= ALPHA:
+            return number
+    return None
+
+
+def delay(number: int | None) -> float | None:
+    """Return a delay in batches; None for an alarm before the change."""
+    if number is None:
+        return AFTER + 1
+    return None if number <= BEFORE else number - BEFORE
+
+
+def summary(delays: list[float | None]) -> str:
+    """Return mean delay, its standard error and the share of alarms before the change."""
+    found = np.array([one for one in delays if one is not None])
+    early = sum(one is None for one in delays)
+    return f"{found.mean():.1f} +- {found.std() / np.sqrt(len(found)):.1f}{f' ({early} early)' * (early > 0)}"
+
+
+def table(repetitions: int, changes: list[str]) -> str:
+    """Return delays of all changes and methods, and the error of since-when."""
+    heads = ["rows a batch", "monitor", "Bonferroni over 200", "fixed reference, BH", "since: median error"]
+    lines = [f"| change | {' | '.join(heads)} |", "| --- " * (len(heads) + 1) + "|"]
+    for change in changes:
+        columns: list[list[Any]] = [[] for _ in range(4)]
+        for number in range(repetitions):
+            reference, batches = stream(change, number)
+            ours = monitored(reference, batches, number)
+            found = [ours["alarm"], ours["bonferroni"], fixed(reference, batches, number)]
+            for column, one in zip(columns, found, strict=False):
+                column.append(delay(one))
+            if delay(ours["alarm"]) is not None and delay(ours["alarm"]) <= 5:
+                columns[3].append(abs(ours["since"] - BEFORE - 1))
+        errors = columns[3]
+        since = f"{np.median(errors):g} (mean {np.mean(errors):.2f}, {len(errors)} streams)" if errors else "none"
+        lines.append(f"| {change} | {rows_of(change)} | {' | '.join(summary(column) for column in columns[:3])} | {since} |")
+        print(lines[-1], flush=True)
+    return "\n".join(lines) + "\n"
+
+
+def cost(batches: int = 1000, repetitions: int = 60) -> str:
+    """Return the CPU time of the batch after the 10th and of the one after the last, side by side."""
+    rng, states = np.random.default_rng(0), {}
+    monitor = DriftMonitor("median", n_permutations=99, rng=0, past_rows=300).fit(usual(rng, 300))
+    for number in range(1, batches + 1):
+        monitor.update(usual(rng, ROWS), f"{number}")
+        if number in (10, batches - 8 + 2 - batches % 8):  # as far into a block of 8 as the 10th
+            states[number] = monitor._state
+    seconds: dict[int, list[float]] = {number: [] for number in states}
+    for _ in range(repetitions):
+        batch = usual(rng, ROWS)
+        for number, state in states.items():
+            monitor._assume(state)
+            start = time.process_time()
+            monitor.update(batch, "next")
+            seconds[number].append(time.process_time() - start)
+    early, late = (float(np.median(one)) for one in seconds.values())
+    return f"after 10 batches {1e3 * early:.2f} ms, after about {batches} {1e3 * late:.2f} ms: ratio {late / early:.2f}"
+
+
+def slow(repetitions: int = 10) -> str:
+    """Return how often a linear drift of one deviation over so many batches is found while it lasts."""
+    lines = ["| one deviation over | found while it lasts | batches until then |", "| --- | --- | --- |"]
+    for length in (10, 30, 100, 300):
+        found = []
+        for number in range(repetitions):
+            rng = np.random.default_rng([5, number])
+            monitor = DriftMonitor(**{**TEST, "n_permutations": 199}, rng=number, past_rows=300).fit(usual(rng, 200))
+            alarm = None
+            for batch in range(1, length + 1):
+                if monitor.update(usual(rng, ROWS) + batch / length * np.eye(6)[0]).alarm:
+                    alarm = batch
+                    break
+            found.append(alarm)
+        times = [one for one in found if one is not None]
+        lines.append(f"| {length} batches | {len(times)} of {repetitions} | {np.median(times) if times else '-'} |")
+        print(lines[-1], flush=True)
+    return "\n".join(lines) + "\n"
+
+
+def like_alibi(repetitions: int) -> None:
+    """Print delays on columns as they come, one reference for all streams, at two probabilities of a false alarm."""
+    settings = {**TEST, "scale": None, "n_permutations": 199}
+    for alpha in (1 - np.exp(-1), ALPHA):
+        for change in CHANGES:
+            delays = []
+            for number in range(repetitions):
+                monitor = DriftMonitor(**settings, alpha=float(alpha), rng=number).fit(stream("scale", 0)[0])
+                batches = enumerate(stream(change, number)[1], 1)
+                delays.append(delay(next((i for i, batch in batches if monitor.update(batch).alarm), None)))
+            print(f"| {change}, alpha {alpha:.2f} | {summary(delays)} |", flush=True)
+
+
+def write_streams(path: str, repetitions: int) -> None:
+    """Write the streams for who measures elsewhere."""
+    batches = {change: np.array([stream(change, number)[1] for number in range(repetitions)]) for change in CHANGES}
+    plain = {change: np.asarray(values, dtype=np.float32) for change, values in batches.items()}
+    np.savez(path, reference=stream("scale", 0)[0].astype(np.float32), before=BEFORE, **plain)
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=30)
+    parser.add_argument("--only", choices=CHANGES, help="one change")
+    parser.add_argument("--permutations", type=int, default=999)
+    parser.add_argument("--write-streams", metavar="FILE")
+    parser.add_argument("--like-alibi", action="store_true", help="delays to put beside those of monitoring_alibi.py")
+    parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--slow", action="store_true")
+    options = parser.parse_args()
+    TEST["n_permutations"] = options.permutations
+    if options.like_alibi:
+        like_alibi(options.repetitions)
+    elif options.write_streams:
+        write_streams(options.write_streams, options.repetitions)
+    elif options.cost:
+        print(cost())
+    elif options.slow:
+        (RESULTS / "monitoring_slow.md").write_text(slow())
+    else:
+        text = table(options.repetitions, [options.only] if options.only else list(CHANGES))
+        if not options.only:
+            (RESULTS / "monitoring.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,393 @@
+"""The drift monitor: batch after batch against all that came before, with an alarm that is valid at any time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from cpmmd import registry
+from cpmmd.api.options import TestOptions, TestPlan
+from cpmmd.core import validation
+from cpmmd.core.progress import Progress
+from cpmmd.core.seeds import RNG, keyed_rng, resolve_seed
+from cpmmd.data.conform import conform
+from cpmmd.data.gaps import check_present, find_gaps
+from cpmmd.data.pool import check_tables
+from cpmmd.data.table import Table, read_table
+from cpmmd.errors import InputError
+from cpmmd.kernels.base import Tensors
+from cpmmd.monitoring.answers import LookResult, MonitorAnswer, recall
+from cpmmd.monitoring.batches import content_digest
+from cpmmd.monitoring.blocks import BlockTest, check_exact
+from cpmmd.monitoring.detector import UnfittedError
+from cpmmd.monitoring.looks import first_looks
+from cpmmd.monitoring.monitor_state import MonitorState
+from cpmmd.monitoring.monitor_storage import pack, unpack
+from cpmmd.monitoring.moved import effect_of, leading_columns
+from cpmmd.monitoring.online_fdr import Saffron
+from cpmmd.monitoring.past import Past
+from cpmmd.procedures.base import Procedure
+from cpmmd.storage.container import read_file, write_file
+
+PERMUTATIONS = 9999  # where the call does not say: a batch comes once an hour or a day, and what it can say ends at 1 / 10,000
+
+
+class DriftMonitor(BaseEstimator):  # type: ignore[misc]
+    """Tests batch after batch against all that came before, and raises an alarm that is false with probability alpha, ever.
+
+    Parameters
+    ----------
+    method, n_jobs, memory_limit, scale, missing, progress
+        As for :func:`two_sample_test`. The method must be exact and of one ranking: not ``"mmdagg"``, not several splits.
+    alpha : float
+        Probability that there is ever a false alarm, however often one looks.
+    n_permutations : int, optional
+        Relabelings of each test; None is 9999. More of them let a single batch say more: with 999 a change needs two batches at
+        least, and no batch is said to differ after the first few.
+    rng : int, Generator, RandomState or None
+        Where randomness comes from: which earlier rows are compared, relabelings, and how ties are broken. The same seed and the
+        same batches in the same order give the same answers.
+    bet : str
+        ``"power"`` is the mixture of power calibrators, the same at every batch: fastest where a change comes within the first
+        few. ``"adaptive"`` weights them by what they would have paid so far, and hardly bets until one pays: faster later.
+        ``"average"`` has half of each.
+    looks : sequence of int
+        Sizes of the blocks of batches that are tested beside each batch by itself: 1 first, each a multiple of the one before.
+    fdr : float
+        False discovery rate of the batches that are said to differ.
+    past_rows : int
+        Rows kept of what came before.
+    batch_rows : int
+        Rows of a batch, or of a block, that are tested; of more, as many at random.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of str
+        Their names; only where the reference has them.
+    seed_ : int
+        What all randomness comes from.
+    n_permutations_ : int
+        Relabelings of each test.
+    number_ : int
+        Batches so far.
+    wealth_ : float
+        The evidence so far.
+    alarm_ : bool
+        Whether there is an alarm.
+    episode_ : int
+        How often one was acknowledged or dismissed.
+    records_ : list of dict
+        The latest answers, at most 1000, in plain JSON types.
+    notes_ : tuple of str
+        What fitting had to say.
+
+    Notes
+    -----
+    Where nothing changed, the rows of reference and batches are exchangeable, and the rank of a batch among a random part of what
+    came before is uniform given which rows there are; everything later depends on that alone. So the p-values are
+    independent, and the wealth of bets on them is a test martingale. The proof, and what is not promised (a drift so slow that
+    each batch looks like what came before is absorbed), are on the page about monitoring.
+
+    A batch is known by its name and its rows: sent twice under one name it counts once. Batches without a name count always.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import DriftMonitor
+    >>> data = np.random.default_rng(0)
+    >>> monitor = DriftMonitor(n_permutations=999, rng=0).fit(data.normal(size=(200, 2)))
+    >>> for day, shift in {"mon": 0, "tue": 0, "wed": 1, "thu": 1}.items():
+    ...     print(monitor.update(data.normal(shift, 1, size=(60, 2)), name=day))
+    mon: quiet (wealth 0.5 < 20, p = 0.622), 60 rows
+    tue: quiet (wealth 0.5 < 20, p = 0.625), 60 rows
+    wed: quiet (wealth 14.1 < 20, p = 0.001), 60 rows
+    thu: ALARM since wed (wealth 2.44e+03 >= 20, p = 0.001), 60 rows
+    """
+
+    def __init__(
+        self,
+        method: str | Procedure = registry.DEFAULT_METHOD,
+        *,
+        alpha: float = 0.05,
+        n_permutations: int | None = None,
+        rng: RNG = None,
+        n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
+        scale: str | None = None,
+        missing: str = "error",
+        progress: Progress | None = None,
+        bet: str = "average",
+        looks: Sequence[int] = (1, 8),
+        fdr: float = 0.1,
+        past_rows: int = 20_000,
+        batch_rows: int = 2_500,
+    ) -> None:
+        self.method = method
+        self.alpha = alpha
+        self.n_permutations = n_permutations
+        self.rng = rng
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.scale = scale
+        self.missing = missing
+        self.progress = progress
+        self.bet = bet
+        self.looks = looks
+        self.fdr = fdr
+        self.past_rows = past_rows
+        self.batch_rows = batch_rows
+
+    def fit(self, reference: Any) -> Self:
+        """Begin with a reference: no batches yet, and no evidence.
+
+        Parameters
+        ----------
+        reference : array or data frame
+            Rows from before the first batch.
+
+        Returns
+        -------
+        DriftMonitor
+            Itself.
+        """
+        looks, fdr, seed = first_looks(self.looks, self.bet), Saffron(self.fdr), resolve_seed(self.rng)
+        past, notes = self._begin(reference, seed, 0)
+        return self._start(MonitorState(self.get_params(deep=False), seed, past, looks, fdr, notes=notes))
+
+    def update(self, batch: Any, name: str | None = None, *, path: str | None = None, explain: bool = False) -> MonitorAnswer:
+        """Test one batch against what came before, and add it to that.
+
+        Parameters
+        ----------
+        batch : array or data frame
+            The rows, one or more, with the columns of the reference.
+        name : str, optional
+            What the batch is called. Sent again under the same name with the same rows, it counts once.
+        path : str, optional
+            The file it came from, for the record.
+        explain : bool
+            Whether the effect size is kept with the answer, and the columns that moved most where the batch by itself is
+            significant or there is an alarm.
+
+        Returns
+        -------
+        MonitorAnswer
+            With ``pvalue``, ``evalue``, ``wealth``, ``alarm``, ``since``, ...; print it for a line.
+        """
+        state = self._fitted()
+        table, notes = conform(batch, state.past.table, "batch")
+        key = self._key(table, name)
+        known = None if name is None else state.find(key)
+        if known is not None:
+            return recall(known)
+        table, dropped = _complete(table, state.params["missing"])
+        state, looks = self._test(replace(state, number=state.number + 1), table)
+        answer = self._answer(state, looks, f"batch {state.number}" if name is None else str(name), key)
+        answer = replace(answer, rows=min(table.rows, state.params["batch_rows"]), path=path, notes=(*notes, *dropped))
+        if explain:
+            answer = _look_into(answer)
+        _, fdr = state.fdr.decide(answer.pvalue)
+        self._assume(replace(state, fdr=fdr).remember(answer.to_dict()))
+        return answer
+
+    def acknowledge(self, reference: Any = None) -> Self:
+        """Take the new state for granted: what came since the change is the reference now, and evidence starts anew.
+
+        Parameters
+        ----------
+        reference : array or data frame, optional
+            Rows of the new state. None takes those kept of the batches from the estimated first changed one on. That a batch is
+            among them was decided by its own rows: the promise for what follows is exact with rows of your own only.
+
+        Returns
+        -------
+        DriftMonitor
+            Itself.
+        """
+        state = self._fitted()
+        if reference is not None:
+            past, _ = self._begin(conform(reference, state.past.table, "reference")[0], state.seed, state.number)
+            return self._assume(state.start_anew(past))
+        if state.raised is None:
+            raise InputError("There is no alarm to acknowledge. Pass the rows of the new state as reference= to begin with them.")
+        rows = state.past.of_batches(state.recent[-1]["since_number"])
+        if len(rows) < 2:
+            raise InputError("The batches since the change have fewer than 2 rows. Wait for more, or pass reference=.")
+        return self._assume(state.start_anew(state.past.take(rows)))
+
+    def dismiss(self) -> Self:
+        """Go on after an alarm that was none: what came before stays the past, and evidence starts anew.
+
+        Returns
+        -------
+        DriftMonitor
+            Itself.
+        """
+        state = self._fitted()
+        return self._assume(state.start_anew(state.past))
+
+    def key(self, batch: Any, name: str) -> str:
+        """Return what a history knows a batch by: the same for the same name and rows and this monitor.
+
+        Parameters
+        ----------
+        batch : array or data frame
+            The rows, with the columns of the reference.
+        name : str
+            What it is called.
+
+        Returns
+        -------
+        str
+            A digest in hexadecimal digits.
+        """
+        return self._key(conform(batch, self._fitted().past.table, "batch")[0], name)
+
+    def save(self, path: str | Path) -> None:
+        """Write the monitor with all it knows to a file: the old file or the new one is there, never a part.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where it goes.
+        """
+        tensors, description = pack(self._fitted())
+        write_file(path, tensors, description, kind="monitor")
+
+    @classmethod
+    def load(cls, path: str | Path, *, module: Any = None) -> DriftMonitor:
+        """Read a monitor that :meth:`save` wrote.
+
+        Loading executes nothing that the file says. Damaged files are refused.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        module : torch.nn.Module, optional
+            The network of your own that the method trains, which no file holds.
+
+        Returns
+        -------
+        DriftMonitor
+            It goes on where the one that was saved stopped.
+        """
+
+        def restore(description: Any, tensors: Tensors) -> DriftMonitor:
+            state = unpack(description, tensors, module=module)
+            return cls(**state.params)._start(state)
+
+        return read_file(path, restore, kind="monitor")
+
+    def _begin(self, reference: Any, seed: int, number: int) -> tuple[Past, tuple[str, ...]]:
+        (table,), notes = check_tables({"reference": read_table(reference, "reference")}, missing=self.missing)
+        return Past.of(table).keep(self.past_rows, keyed_rng(seed, "reference", number)), notes
+
+    def _key(self, table: Table, name: str | None) -> str:
+        state = self._fitted()
+        which = f"unnamed {state.number + 1}" if name is None else f"named {name} {content_digest(table)}"
+        return hashlib.sha256(f"{state.seed} {which}".encode()).hexdigest()[:32]
+
+    def _test(self, state: MonitorState, table: Table) -> tuple[MonitorState, tuple[LookResult, ...]]:
+        """Return the state with a batch in it, and what each look that ends with it found."""
+        drawing, keeping = keyed_rng(state.seed, "batch", state.number).spawn(2)
+        most = state.params["batch_rows"]
+        if table.rows > most:
+            table = table.take(np.sort(drawing.permutation(table.rows)[:most]))
+        past = state.past.add(table, state.number)
+        results, looks = [], []
+        for look in state.looks:
+            if look.closes(state.number, state.start):
+                result, look = self._block_test.look(look, past, state.number)
+                results.append(result)
+            looks.append(look)
+        if looks[-1].closes(state.number, state.start):  # no block is open: what is dropped is blind to all of them
+            past = past.keep(state.params["past_rows"], keeping)
+        return replace(state, past=past, looks=tuple(looks)).raise_alarm(1 / state.params["alpha"]), tuple(results)
+
+    def _answer(self, state: MonitorState, looks: tuple[LookResult, ...], name: str, key: str) -> MonitorAnswer:
+        options, own = self._block_test.plan.options, looks[0]
+        return MonitorAnswer(
+            name=name,
+            number=state.number,
+            time=datetime.now(UTC),
+            rows=0,
+            wealth=state.wealth,
+            alarm=state.raised is not None,
+            since=state.since(name, own.rank, own.total),
+            differs=state.fdr.decide(own.pvalue)[0],
+            level=state.fdr.level,
+            looks=looks,
+            episode=state.episode,
+            alpha=options.alpha,
+            method=options.method,
+            key=key,
+        )
+
+    def _plan(self) -> TestPlan:
+        """Return what the parameters ask for, all of them checked."""
+        validation.open_unit("fdr", self.fdr)
+        validation.whole("past_rows", self.past_rows, at_least=2)
+        validation.whole("batch_rows", self.batch_rows, at_least=1)
+        given = {option.name: getattr(self, option.name) for option in fields(TestOptions) if hasattr(self, option.name)}
+        count = PERMUTATIONS if self.n_permutations is None else self.n_permutations
+        plan = TestOptions(**{**given, "n_permutations": count}).plan()
+        check_exact(plan.procedure, plan.options.method)
+        return plan
+
+    def _start(self, state: MonitorState) -> Self:
+        """Begin to answer from a state, as the parameters are now: after fitting and after loading alike."""
+        plan = self._plan()
+        self._block_test = BlockTest(plan, state.seed, self.batch_rows, self.progress)
+        self.seed_, self.n_permutations_ = state.seed, plan.options.n_permutations
+        return self._assume(state)
+
+    def _assume(self, state: MonitorState) -> Self:
+        """Become the monitor of a state."""
+        table = state.past.table
+        self._state, self.notes_ = state, state.notes
+        self.number_, self.wealth_, self.alarm_ = state.number, state.wealth, state.raised is not None
+        self.episode_ = state.episode
+        self.records_ = list(state.recent)
+        self.n_features_in_ = len(table.columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if table.named:
+            self.feature_names_in_ = np.array(table.columns, dtype=object)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a reference."""
+        return hasattr(self, "_state")
+
+    def _fitted(self) -> MonitorState:
+        if not self.__sklearn_is_fitted__():
+            raise UnfittedError("The monitor has no reference yet. Call fit(reference) first.")
+        return self._state
+
+
+def _look_into(answer: MonitorAnswer) -> MonitorAnswer:
+    """Return an answer with how different the batch is and, where that is asked, which columns moved."""
+    if answer.result is None:
+        return answer
+    wanted = answer.alarm or answer.pvalue <= answer.alpha
+    return replace(answer, effect=effect_of(answer.result), columns=leading_columns(answer.result) if wanted else ())
+
+
+def _complete(table: Table, missing: str) -> tuple[Table, tuple[str, ...]]:
+    """Return a batch of one row or more with its missing values dealt with, and notes."""
+    if table.rows != 1:
+        (table,), notes = check_tables({"batch": table}, missing=missing)
+        return table, notes
+    gaps = find_gaps(table, "batch")
+    if missing != "impute":  # a row that is dropped would leave nothing to test
+        check_present({"batch": gaps})
+    return table, ()

@@ -1,0 +1,134 @@
+"""A monitor in a file that several processes may update, one after the other, and that survives a kill at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cpmmd.core.locks import locked
+from cpmmd.core.plain import PlainDict
+from cpmmd.monitoring.answers import MonitorAnswer, recall
+from cpmmd.monitoring.history import History
+from cpmmd.monitoring.monitor import DriftMonitor
+
+
+class MonitorFile:
+    """A monitor in a file, and its history in another: each batch counts once, whatever happens to the process that sends it.
+
+    Parameters
+    ----------
+    path : str or Path
+        What :meth:`DriftMonitor.save` wrote.
+    history : str, Path or None
+        An SQLite file that keeps every answer; made when there is none. Without one the latest 1000 answers are known.
+
+    Notes
+    -----
+    An update holds a lock from reading the file to the end. The file is replaced whole, with the answer in it, before the history
+    gets the answer; a process that is killed in between leaves one answer that the next one copies. A batch that was
+    not answered before a kill has not happened: send it again.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from cpmmd import DriftMonitor, MonitorFile
+    >>> data = np.random.default_rng(0)
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "monitor.cpmmd"
+    >>> DriftMonitor(method="median", n_permutations=99, rng=0).fit(data.normal(size=(100, 2))).save(file)
+    >>> monday = data.normal(size=(30, 2))
+    >>> answers = [MonitorFile(file).update(monday, name="monday") for _ in range(2)]
+    >>> [answer.known for answer in answers], MonitorFile(file).read().number_
+    ([False, True], 1)
+    """
+
+    def __init__(self, path: str | Path, history: str | Path | None = None) -> None:
+        self.path = Path(path)
+        self.history = None if history is None else Path(history)
+
+    def read(self) -> DriftMonitor:
+        """Return the monitor as it is in the file now.
+
+        Returns
+        -------
+        DriftMonitor
+            What is done to it does not change the file.
+        """
+        return DriftMonitor.load(self.path)
+
+    def update(self, batch: Any, name: str, *, path: str | None = None, explain: bool = False) -> MonitorAnswer:
+        """Test one batch, and keep the answer; a batch that came before under this name keeps the answer it got.
+
+        Parameters
+        ----------
+        batch, name, path, explain
+            As for :meth:`DriftMonitor.update`.
+
+        Returns
+        -------
+        MonitorAnswer
+            Kept on the disk by the time it is returned.
+        """
+        with self._open() as (monitor, history):
+            known = None if history is None else history.find(monitor.key(batch, name))
+            if known is not None:
+                return recall(known)
+            answer = monitor.update(batch, name, path=path, explain=explain)
+            if not answer.known:
+                monitor.save(self.path)
+                _catch_up(history, monitor)
+            return answer
+
+    def acknowledge(self, reference: Any = None) -> None:
+        """Take the new state for granted, as :meth:`DriftMonitor.acknowledge` does.
+
+        Parameters
+        ----------
+        reference : array or data frame, optional
+            Rows of the new state.
+        """
+        self._change(lambda monitor: monitor.acknowledge(reference))
+
+    def dismiss(self) -> None:
+        """Go on after an alarm that was none, as :meth:`DriftMonitor.dismiss` does."""
+        self._change(DriftMonitor.dismiss)
+
+    def records(self) -> list[PlainDict]:
+        """Return the records of all batches that are known, first the oldest.
+
+        Returns
+        -------
+        list of dict
+            With the fields of :meth:`MonitorAnswer.to_dict`.
+        """
+        with self._open() as (monitor, history):
+            if history is None:
+                return monitor.records_
+            return [record for record in history.records() if "wealth" in record]
+
+    def _change(self, change: Callable[[DriftMonitor], Any]) -> None:
+        with self._open() as (monitor, _):
+            change(monitor)
+            monitor.save(self.path)
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[DriftMonitor, History | None]]:
+        """Hold the lock; the history has every answer of the file."""
+        with locked(self.path):
+            monitor = self.read()
+            if self.history is None:
+                yield monitor, None
+                return
+            with History(self.history) as history:
+                _catch_up(history, monitor)
+                yield monitor, history
+
+
+def _catch_up(history: History | None, monitor: DriftMonitor) -> None:
+    """Give a history the answers that it lacks: the last one after a kill, all that are known where it is new."""
+    if history is None or not monitor.records_ or history.find(monitor.records_[-1]["key"]) is not None:
+        return
+    for record in monitor.records_:
+        history.append(record)

@@ -1,0 +1,101 @@
+"""``cpmmd fit --monitor``, ``check``, ``acknowledge`` and ``dismiss``."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from commands import QUICK, document, refused, run
+from cpmmd import DriftMonitor, History
+from helpers import Page
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """A monitor's file, four quiet batches and three shifted ones."""
+    rng = np.random.default_rng(2)
+
+    def write(name, rows, shift=0.0):
+        pl.DataFrame({"u": rng.normal(size=rows), "v": rng.normal(shift, 1, rows)}).write_csv(tmp_path / f"{name}.csv")
+        return tmp_path / f"{name}.csv"
+
+    found = document(run("fit", write("reference", 150), "-o", tmp_path / "monitor", "--monitor", *QUICK, "--json"))
+    assert found["monitor"].endswith("monitor")
+    assert "--monitor" in found["repeat"]
+    return tmp_path / "monitor", [write(f"day{i}", 40, 0.0 if i < 4 else 1.5) for i in range(7)]
+
+
+def test_quiet_is_0_alarm_is_1_and_asking_again_gives_the_same(watched, tmp_path):
+    monitor, files = watched
+    for _ in range(2):
+        quiet = run("check", monitor, *files[:4])
+        assert quiet.exit_code == 0, quiet.output
+        assert quiet.stdout.startswith("No alarm in 4 batches (wealth ")
+    for _ in range(2):
+        alarm = run("check", monitor, *files, "--report", tmp_path / "series.html")
+        assert alarm.exit_code == 1
+        assert alarm.stdout.startswith("ALARM: something changed, most likely with day4.csv")
+        assert "cpmmd acknowledge" in alarm.stdout
+    assert run("check", monitor).exit_code == 1
+    assert run("check", monitor, "--exit-zero").exit_code == 0
+    assert DriftMonitor.load(monitor).number_ == 7
+    page = Page((tmp_path / "series.html").read_text())
+    said = "".join(page.texts)
+    assert "Evidence over time" in said
+    assert "Columns that moved" in said
+    assert len(page.all("svg")) >= 2
+    assert "most likely with day4.csv" in said
+
+
+def test_the_document_fits_its_schema_and_history_and_metrics_are_written(watched, tmp_path):
+    monitor, files = watched
+    history, metrics = tmp_path / "history.sqlite", tmp_path / "cpmmd.prom"
+    result = run("check", monitor, *files, "--history", history, "--metrics", metrics, "--json")
+    found = document(result)
+    assert (result.exit_code, found["alarm"], found["since"], found["number"]) == (1, True, "day4.csv", 7)
+    assert found["wealth"] == found["batches"][-1]["wealth"] >= 20
+    assert "v" in found["batches"][-1]["columns"]
+    with History(history) as kept:
+        assert [record["wealth"] for record in kept.records()] == [batch["wealth"] for batch in found["batches"]]
+    lines = dict(line.rsplit(" ", 1) for line in metrics.read_text().splitlines() if not line.startswith("#"))
+    assert lines[f'cpmmd_alarm{{monitor="{monitor}"}}'] == "1"
+    assert float(lines[f'cpmmd_wealth{{monitor="{monitor}"}}']) == found["wealth"]
+    assert lines[f'cpmmd_since_batch{{monitor="{monitor}"}}'] == "5"
+    again = document(run("check", monitor, *files, "--history", history, "--metrics", metrics, "--json"))
+    assert {batch["status"] for batch in again["batches"]} == {"known"}
+
+
+def test_an_alarm_is_acknowledged_or_dismissed(watched, tmp_path):
+    monitor, files = watched
+    refused(run("acknowledge", monitor), "no alarm")
+    assert run("check", monitor, *files).exit_code == 1
+    assert run("dismiss", monitor).exit_code == 0
+    assert run("check", monitor, *files).exit_code == 0
+    rng = np.random.default_rng(5)
+    for name in ("a", "b"):
+        pl.DataFrame({"u": rng.normal(size=80), "v": rng.normal(1.5, 1, 80)}).write_csv(tmp_path / f"{name}.csv")
+    assert run("acknowledge", monitor, "--reference", tmp_path / "a.csv").exit_code == 0
+    assert run("check", monitor, tmp_path / "b.csv").exit_code == 0
+    assert DriftMonitor.load(monitor).episode_ == 2
+
+
+def test_a_batch_that_cannot_be_read_does_not_stop_the_others(watched, tmp_path):
+    monitor, files = watched
+    (tmp_path / "bad.csv").write_text("u,w\n1,2\n3,4\n")
+    result = run("check", monitor, files[0], tmp_path / "bad.csv", files[1], "--json")
+    assert result.exit_code == 2
+    assert [batch["status"] for batch in document(result)["batches"]] == ["tested", "error", "tested"]
+
+
+def test_what_a_monitor_does_not_take_is_refused(watched, tmp_path):
+    monitor, files = watched
+    for option in (["--alpha", "0.1"], ["--again"], ["--missing", "drop"]):
+        assert run("check", monitor, files[0], *option).exit_code == 2
+    reference = tmp_path / "reference.csv"
+    refused(run("fit", reference, "-o", tmp_path / "m", "--monitor", "--example", files[0]), "example")
+    refused(run("fit", reference, "-o", tmp_path / "m", "--monitor", "--method", "mmdagg"), "exact ranking")
+    detector = tmp_path / "detector"
+    assert run("fit", reference, "-o", detector, *QUICK).exit_code == 0
+    assert run("check", detector, files[0], "--metrics", tmp_path / "x").exit_code == 2
+    refused(run("dismiss", detector), "cpmmd-detector-1")
+    (tmp_path / "mine.prom").write_text("mine")
+    refused(run("check", monitor, files[0], "--metrics", tmp_path / "mine.prom"), "not written by cpmmd")
