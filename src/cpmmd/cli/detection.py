@@ -16,7 +16,6 @@ from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import STDIN, Reading, Settings, command_line
 from cpmmd.errors import InputError
 
-
 DESIGN = {"groups": "--group-by", "strata": "--stratify-by", "pairs": "--pair-by", "blocks": "--blocks"}
 
 

@@ -1,29 +1,27 @@
-"""What moved in a batch, in passing: cheap enough to be kept with every answer."""
+"""What moved in a batch, kept with its answer: how different it is, and which columns differ by themselves."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from cpmmd.errors import CpmmdError
 from cpmmd.explain.explanation import effect_size
 from cpmmd.results import TestResult
 
-# With all rows and permutations it would cost several times the test itself.
-LOOK: dict[str, Any] = {"max_rows": 500, "n_column_permutations": 2, "top": 3}
+EFFECT_ROWS = 500  # the effect takes a kernel matrix of as many
 LEADING = 3  # columns named
 
 
 def effect_of(result: TestResult) -> float | None:
     """Return how often a row of the batch is told from one that came before; None where that cannot be said."""
     try:
-        return effect_size(result, max_rows=LOOK["max_rows"]).probability
+        return effect_size(result, max_rows=EFFECT_ROWS).probability
     except CpmmdError:
         return None
 
 
 def leading_columns(result: TestResult) -> tuple[str, ...]:
-    """Return the columns that moved most; none where that cannot be said."""
+    """Return the columns that differ by themselves, the clearest first; none where none does or that cannot be said."""
     try:
-        return tuple(column.name for column in result.explain(**LOOK).columns[:LEADING])
+        columns = result.explain(max_rows=EFFECT_ROWS, top=0).columns
     except CpmmdError:
         return ()
+    return tuple(column.name for column in columns if column.pvalue <= result.alpha)[:LEADING]
