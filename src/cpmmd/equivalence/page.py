@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cpmmd.equivalence.result import EquivalenceResult
 
 QUESTION = "Are the two samples the same for this purpose?"
-LEVEL = "in large samples: measured at 50 rows and more, samples that differ by the margin were called equivalent less often"
+LEVEL = "for many rows: measured from 50 rows on, samples that differ by the margin were called equivalent at most that often"
 
 
 def page(result: EquivalenceResult, *, title: str | None, command: str | None) -> PlainDict:
