@@ -15,7 +15,8 @@ METHODS = ("cp-full", "mmdagg", "mmdagg std", "mmdfuse", "mmdfuse std", "median"
 LINES = {
     "power.md": lambda: power(lambda panel: panel not in PUBLISHED),
     "published.md": lambda: published(),
-    "study.md": lambda: (RESULTS / "full_sample_study.md").read_text(),
+    "landmarks.md": lambda: table(RESULTS / "landmark_power.csv"),
+    "spectral_split.md": lambda: table(RESULTS / "spectral_split.csv"),
     "frontier.md": lambda: (RESULTS / "frontier.md").read_text(),
     "linear.md": lambda: (RESULTS / "linear.md").read_text(),
     "scale.md": lambda: (RESULTS / "scale.md").read_text().split("\n", 2)[2],
