@@ -34,8 +34,8 @@ def test_the_monitor_itself_agrees(name):
 
 
 def test_a_fixed_reference_fails_both():
-    """What these tests would see: p-values that share the luck of 50 rows."""
+    """What these tests would see: p-values that share the luck of 50 rows (17 standard errors at 500 streams, so 8 at 100)."""
     case = replace(CASES["20 rows, reference of 50, fixed (the detector)"], streams=100)
     measured = uniformity(*run(case, 0)[1])
-    assert measured["in standard errors"] > 10
+    assert measured["in standard errors"] > 4
     assert measured["spread / binomial"] > 1.5
