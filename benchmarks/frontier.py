@@ -78,7 +78,7 @@ METHODS: dict[str, Callable[[np.ndarray, np.ndarray, int], float]] = {
     **({"hyppo": hyppo_mmd} if importlib.util.find_spec("hyppo") else {}),
 }
 WHOLE_MATRICES = ("mmdagg", "mmdfuse", "hyppo")
-FEW_DRAWS = 12  # of what takes half a minute: whole matrices of 4,000 rows
+FEW_DRAWS = 5  # of what takes up to ten seconds: whole matrices of 4,000 rows
 
 
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, float]:  # noqa: ARG001

@@ -40,11 +40,9 @@ def fit(
 ) -> None:
     """Fit a detector, or a monitor, to a reference and save it."""
     from cpmmd.core.atomic import check_target
-    from cpmmd.monitoring.detector import DriftDetector
-    from cpmmd.monitoring.monitor import DriftMonitor
 
     collect_garbage_from_now_on()
-    kind, fitted = ("monitor", DriftMonitor) if monitor else ("detector", DriftDetector)
+    kind = "monitor" if monitor else "detector"
     if monitor and example is not None:
         raise InputError("A monitor learns from no example. Leave out --example, or --monitor.")
     if not Path(output).parent.is_dir():
@@ -52,33 +50,37 @@ def fit(
     check_target(output, force=force, inputs=[name for name in (file, example) if name is not None])
     with progress("fitting"):
         samples = reading.read([file] if example is None else [file, example], keep=settings.aside)
-        more = {} if example is None else {"example": samples[1].data}
-        keywords = _of_a_monitor(settings.keywords()) if monitor else settings.keywords()
-        detector = fitted(**keywords).fit(samples[0].data, **more)
+        detector = _make(kind, settings).fit(samples[0].data, **({} if example is None else {"example": samples[1].data}))
         detector.save(output)
-    options = {
-        "--output": output,
-        "--monitor": monitor,
-        "--example": example,
-        **reading.arguments(),
-        **settings.arguments(detector.seed_),
-    }
-    again = command_line("fit", [file], options)
+    given = {"--output": output, "--monitor": monitor, "--example": example}
+    again = command_line("fit", [file], {**given, **reading.arguments(), **settings.arguments(detector.seed_)})
     noticed = list(dict.fromkeys((*(line for sample in samples for line in sample.notes), *detector.notes_)))
-    if as_json:
-        described = {
-            kind: output,
-            "reference": {"name": file, "rows": samples[0].rows},
-            "columns": list(samples[0].columns),
-        }
-        chosen = {"method": settings.method, "alpha": settings.alpha, "seed": detector.seed_}
-        say_json({"command": "fit", "repeat": again, **described, **chosen, "notes": noticed})
+    if not as_json:
+        note(noticed)
+        _say_fitted(detector, output, samples[0], settings.method, reading)
         return
-    note(noticed)
+    reference = {"name": file, "rows": samples[0].rows}
+    described = {kind: output, "reference": reference, "columns": list(samples[0].columns)}
+    chosen = {"method": settings.method, "alpha": settings.alpha, "seed": detector.seed_}
+    say_json({"command": "fit", "repeat": again, **described, **chosen, "notes": noticed})
+
+
+def _make(kind: str, settings: Settings) -> Any:
+    """Return a detector or a monitor that is not fitted yet."""
+    from cpmmd.monitoring.detector import DriftDetector
+    from cpmmd.monitoring.monitor import DriftMonitor
+
+    if kind == "monitor":
+        return DriftMonitor(**_of_a_monitor(settings.keywords()))
+    return DriftDetector(**settings.keywords())
+
+
+def _say_fitted(detector: Any, output: str, reference: Any, method: str, reading: Reading) -> None:
+    """Print what was saved, and the command that comes next."""
     from cpmmd.core.text import counted
 
-    columns = counted(len(samples[0].columns), "column")
-    say(f"Saved {output}: {counted(samples[0].rows, 'reference row')}, {columns}, {settings.method}.")
+    columns = counted(len(reference.columns), "column")
+    say(f"Saved {output}: {counted(reference.rows, 'reference row')}, {columns}, {method}.")
     if getattr(detector, "kernel_", None) is not None:
         say(f"  kernel  {detector.kernel_}")
     say()

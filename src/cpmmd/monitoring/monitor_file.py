@@ -127,7 +127,7 @@ class MonitorFile:
 
 
 def _catch_up(history: History | None, monitor: DriftMonitor) -> None:
-    """Give a history the answers that it lacks: the last one after a kill, all that are known where it is new."""
+    """Add the answers to a history that it lacks: the last one after a kill, all that are known where it is new."""
     if history is None or not monitor.records_ or history.find(monitor.records_[-1]["key"]) is not None:
         return
     for record in monitor.records_:
