@@ -232,3 +232,17 @@ def test_the_largest_p_decides():
     result = equivalence_test(X, Y, margin=0.8, rng=0)
     columns = column_differences(Coordinates.of(read_pool(X, Y)), 0.8, 0.05)
     assert result.pvalue == max(result.joint.pvalue, *(c.pvalue for c in columns))
+
+
+def test_a_margin_and_a_design_are_not_mixed_on_the_command_line(tmp_path):
+    from commands import run
+
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("u,site\n" + "\n".join(f"{i * 0.37 % 1:.3f},s{i % 3}" for i in range(40)))
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    refused = run("test", *files, "--margin", "0.5", "--group-by", "site")
+    assert refused.exit_code == 2
+    assert "Leave out --group-by" in refused.stderr
+    quiet = run("test", *files, "--method", "median")
+    assert quiet.exit_code == 0
+    assert "--margin 0.2" in quiet.stdout

@@ -96,6 +96,9 @@ def compare(
             _say_evidence(result, x, y)
         if explanation is not None and (result.reject or explanation.differing or explanation.suspicious):
             where.say_where(explanation)
+        if not result.reject and split_by is None:
+            say()
+            say("Nothing found is not the same as equal: --margin 0.2, say, tells how large a difference these rows leave open.")
         say_end(again, "Report", answering.report)
     return bool(result.reject)
 

@@ -52,10 +52,14 @@ def _check_settings(settings: Settings) -> None:
         "--permutations": settings.permutations,
         "--scale": settings.scale,
         "--memory-limit": settings.memory_limit,
+        "--group-by": settings.group_by,
+        "--stratify-by": settings.stratify_by,
+        "--pair-by": settings.pair_by,
+        "--blocks": settings.blocks,
     }
     given = [flag for flag, value in unused.items() if value is not None]
     if given:
-        raise InputError(f"A test with --margin has its own method. Leave out {', '.join(given)}.")
+        raise InputError(f"A test with --margin has its own method, on rows one by one. Leave out {', '.join(given)}.")
 
 
 def _answer(result: EquivalenceResult) -> dict[str, Any]:
