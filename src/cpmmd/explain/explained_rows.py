@@ -46,6 +46,12 @@ class ExplainedRows:
     matrix: Array
     notes: tuple[str, ...]
 
+    @property
+    def units(self) -> Rows | None:
+        """The unit of each row where a design has units of several; None where rows are as good as independent."""
+        design = self.pool.design
+        return None if design is None or design.size == len(design.unit) else design.unit[self.rows]
+
     def row_numbers(self, rows: Rows) -> Rows:
         """Return the numbers of pool rows in their own sample, as it was passed in."""
         if self.pool.kept is not None:

@@ -72,7 +72,7 @@ def explain(
     units, remarks = relabelled_units(outcome, label_stream)
     tables = difference_tables(material.pool, every, units, outcome.alpha, called)
     effect, sides = _witness(material, fold_stream, top, [column.name for column in tables.columns], every)
-    alone = one_by_one_effect(material.pool, every, material.rows, material.labels, column_stream)
+    alone = one_by_one_effect(every, material, column_stream)
     return Explanation(
         where=say_where(outcome, tables, called),
         told=say_told(effect, alone, called),
@@ -96,7 +96,7 @@ def _witness(
     """Return how well rows are told apart, and each side's rows and witness values, by the names of their fields."""
     K = material.kernel.gram(material.matrix)
     witness = Sides(material.labels).witness_of(K)
-    effect = cross_fitted_effect(K, material.labels, rng)
+    effect = cross_fitted_effect(K, material.labels, rng, material.units)
     known = {column.name: column for column in columns}
     shown = tuple(known[name] for name in order[:VALUES_SHOWN])
     (rows_x, witness_x), (rows_y, witness_y) = (_side(material, witness, s) for s in (material.labels, ~material.labels))
@@ -114,7 +114,7 @@ def effect_size(outcome: TestOutcome, *, max_rows: int = 2000, rng: Any = 0) -> 
     """Return the effect size alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
     row_stream, fold_stream, *_ = _streams(rng)
     material = gather_rows(outcome, max_rows, row_stream)
-    return cross_fitted_effect(material.kernel.gram(material.matrix), material.labels, fold_stream)
+    return cross_fitted_effect(material.kernel.gram(material.matrix), material.labels, fold_stream, material.units)
 
 
 def _streams(rng: Any) -> list[np.random.Generator]:

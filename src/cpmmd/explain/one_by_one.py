@@ -9,6 +9,7 @@ import numpy as np
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.explain.columns import DataColumn, number_values
+from cpmmd.explain.explained_rows import ExplainedRows
 from cpmmd.explain.features import category_levels, pooled_ranks
 from cpmmd.explain.rows import cross_fitted
 from cpmmd.explain.values import Effect
@@ -16,12 +17,13 @@ from cpmmd.explain.values import Effect
 CLASSES = 8  # of a number's pooled ranks
 
 
-def one_by_one_effect(pool: Pool, columns: Sequence[DataColumn], rows: Rows, labels: Labels, rng: np.random.Generator) -> Effect:
+def one_by_one_effect(columns: Sequence[DataColumn], explained: ExplainedRows, rng: np.random.Generator) -> Effect:
     """Return how often rows are told apart by the sum of what each column says alone, learnt from the other half of the rows.
 
     What a column says is the logarithm of how much more frequent its class is in X than in Y; missing is a class of its own.
     """
-    codes = [_codes(pool, rows, column) for column in columns]
+    labels = explained.labels
+    codes = [_codes(explained.pool, explained.rows, column) for column in columns]
 
     def scores(fitted: Labels) -> Array:
         total = np.zeros(np.count_nonzero(~fitted))
@@ -29,7 +31,7 @@ def one_by_one_effect(pool: Pool, columns: Sequence[DataColumn], rows: Rows, lab
             total += _log_ratio(code, fitted, labels)[code[~fitted]]
         return total
 
-    return cross_fitted(scores, labels, rng)
+    return cross_fitted(scores, labels, rng, explained.units)
 
 
 def _codes(pool: Pool, rows: Rows, column: DataColumn) -> Rows:

@@ -39,6 +39,8 @@ class _Fold:
 
     of_x: Array
     of_y: Array
+    units_x: Rows | None = None
+    units_y: Rows | None = None
 
     @property
     def area(self) -> float:
@@ -46,15 +48,17 @@ class _Fold:
 
     @property
     def error(self) -> float:
-        """DeLong's standard error of the area."""
-        return math.sqrt(sum(_variance(placements) / len(placements) for placements in (self.of_x, self.of_y)))
+        """DeLong's standard error of the area; of sums over units where rows hang together in them (Obuchowski 1997)."""
+        parts = ((self.of_x, self.units_x), (self.of_y, self.units_y))
+        return math.sqrt(sum(_variance_of_mean(placements, units) for placements, units in parts))
 
 
-def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator) -> Effect:
+def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator, units: Rows | None = None) -> Effect:
     """Return how often one half's witness ranks a row of X above one of Y in the other half, both ways together.
 
     Notes
     -----
+    Where a design has ``units`` of rows that hang together, halves have whole units and errors are those of sums over units.
     The interval is DeLong's on the logit scale, with Student's quantile for the smaller sample. The two halves' areas come from
     the same kernel values between them, and are nearly equal where the samples are; so the errors are averaged, as those of
     one half, not divided by the root of two. When all pairs are told apart the width would be zero; the k disjoint pairs of the
@@ -64,17 +68,19 @@ def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator) -> E
     def scores(fitted: Labels) -> Array:
         return witness(K[np.ix_(~fitted, fitted & labels)], K[np.ix_(~fitted, fitted & ~labels)])
 
-    return cross_fitted(scores, labels, rng)
+    return cross_fitted(scores, labels, rng, units)
 
 
-def cross_fitted(scores: Callable[[Labels], Array], labels: Labels, rng: np.random.Generator) -> Effect:
+def cross_fitted(
+    scores: Callable[[Labels], Array], labels: Labels, rng: np.random.Generator, units: Rows | None = None
+) -> Effect:
     """Return how often scores rank a row of X above one of Y; ``scores`` learns from the rows marked and scores the others."""
-    first = _halves(labels, rng)
-    folds = [_fold(scores(fitted), labels[~fitted]) for fitted in (first, ~first)]
+    first = _halves(labels, rng, units)
+    folds = [_fold(scores(fitted), labels[~fitted], None if units is None else units[~fitted]) for fitted in (first, ~first)]
     pairs = np.array([len(f.of_x) * len(f.of_y) for f in folds], dtype=float)
     weights = pairs / pairs.sum()
     area = float(sum(w * f.area for w, f in zip(weights, folds, strict=True)))
-    smaller = min(np.count_nonzero(labels), np.count_nonzero(~labels))
+    smaller = min(np.count_nonzero(side) if units is None else len(np.unique(units[side])) for side in (labels, ~labels))
     error = float(sum(w * f.error for w, f in zip(weights, folds, strict=True)))
     if area in (0.0, 1.0):
         bound = ((1 - CONFIDENCE) / 2) ** (1 / smaller)
@@ -84,8 +90,11 @@ def cross_fitted(scores: Callable[[Labels], Array], labels: Labels, rng: np.rand
     return Effect(area, float(expit(centre - reach)), float(expit(centre + reach)))
 
 
-def _halves(labels: Labels, rng: np.random.Generator) -> Labels:
-    """Mark a random half of each sample; the draw does not depend on which is called X."""
+def _halves(labels: Labels, rng: np.random.Generator, units: Rows | None = None) -> Labels:
+    """Mark a random half of each sample, whole units where there are any; the draw does not depend on which is called X."""
+    if units is not None:
+        _, first_row, number = np.unique(units, return_index=True, return_inverse=True)
+        return np.asarray(_halves(labels[first_row], rng)[number.ravel()])
     lot, first = rng.random(len(labels)), np.zeros(len(labels), dtype=bool)
     for side in (labels, ~labels):
         rows = np.flatnonzero(side)
@@ -93,12 +102,12 @@ def _halves(labels: Labels, rng: np.random.Generator) -> Labels:
     return first
 
 
-def _fold(values: Array, labels: Labels) -> _Fold:
+def _fold(values: Array, labels: Labels, units: Rows | None) -> _Fold:
     x, y = values[labels], values[~labels]
     ranks = _ranks(np.concatenate([x, y]))
     of_x = (ranks[: len(x)] - _ranks(x)) / len(y)
     of_y = 1 - (ranks[len(x) :] - _ranks(y)) / len(x)
-    return _Fold(of_x, of_y)
+    return _Fold(of_x, of_y) if units is None else _Fold(of_x, of_y, units[labels], units[~labels])
 
 
 def _ranks(values: Array) -> Array:
@@ -108,6 +117,10 @@ def _ranks(values: Array) -> Array:
     return np.asarray((below + not_above + 1) / 2)
 
 
-def _variance(placements: Array) -> float:
-    """Return the variance of placements; of a single one the largest that numbers from 0 to 1 can have."""
-    return float(placements.var(ddof=1)) if len(placements) > 1 else 0.25
+def _variance_of_mean(placements: Array, units: Rows | None) -> float:
+    """Return the variance of the mean of placements; a single row or unit has the largest that numbers from 0 to 1 allow."""
+    size = len(placements)
+    if units is None:
+        return float(placements.var(ddof=1)) / size if size > 1 else 0.25
+    sums = np.bincount(np.unique(units, return_inverse=True)[1].ravel(), weights=placements - placements.mean())
+    return float(sums @ sums) / size**2 * len(sums) / (len(sums) - 1) if len(sums) > 1 else 0.25
