@@ -99,3 +99,35 @@ def test_what_a_monitor_does_not_take_is_refused(watched, tmp_path):
     refused(run("dismiss", detector), "cpmmd-detector-1")
     (tmp_path / "mine.prom").write_text("mine")
     refused(run("check", monitor, files[0], "--metrics", tmp_path / "mine.prom"), "not written by cpmmd")
+
+
+def test_groups_of_a_monitor(tmp_path):
+    rng = np.random.default_rng(3)
+
+    def write(name, first, count, shift=0.0):
+        who = np.repeat(np.arange(first, first + count), 4)
+        values = np.repeat(rng.normal(size=count), 4) + 0.3 * rng.normal(size=len(who)) + shift
+        pl.DataFrame({"u": values, "other": rng.normal(size=len(who)), "who": [f"w{k}" for k in who]}).write_csv(tmp_path / name)
+        return tmp_path / name
+
+    saved = tmp_path / "monitor"
+    options = (
+        "-o",
+        saved,
+        "--monitor",
+        "--group-by",
+        "who",
+        "--columns",
+        "u",
+        "--method",
+        "median",
+        "--permutations",
+        199,
+        "--seed",
+        1,
+    )
+    assert run("fit", write("reference.csv", 0, 40), *options).exit_code == 0
+    assert DriftMonitor.load(saved).groups == "who"
+    assert run("check", saved, write("quiet.csv", 100, 10), "--columns", "u").exit_code == 0
+    blocks = run("fit", tmp_path / "reference.csv", "-o", tmp_path / "other", "--monitor", "--blocks", 5)
+    refused(blocks, "takes groups and strata only", "--blocks")

@@ -16,15 +16,15 @@ from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import STDIN, Reading, Settings, command_line
 from cpmmd.errors import InputError
 
-DESIGN = {"groups": "--group-by", "strata": "--stratify-by", "pairs": "--pair-by", "blocks": "--blocks"}
+NOT_FOR_MONITORS = {"pairs": "--pair-by", "blocks": "--blocks"}
 
 
 def _of_a_monitor(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Return what a monitor takes: no design, for what it keeps of the past are single rows."""
-    given = [flag for name, flag in DESIGN.items() if keywords[name] is not None]
+    """Return what a monitor takes: groups and strata, but nothing that pairs a batch with what came before or counts its rows."""
+    given = [flag for name, flag in NOT_FOR_MONITORS.items() if keywords[name] is not None]
     if given:
-        raise InputError(f"A monitor keeps and relabels single rows. Leave out {', '.join(given)}, or --monitor.")
-    return {name: value for name, value in keywords.items() if name not in DESIGN}
+        raise InputError(f"A monitor takes groups and strata only. Leave out {', '.join(given)}, or --monitor.")
+    return {name: value for name, value in keywords.items() if name not in NOT_FOR_MONITORS}
 
 
 def fit(

@@ -62,12 +62,13 @@ class Watching:
         return monitor.alarm_, any(one.error is not None for one in heard)
 
     def _send(self, monitor_file: Any, files: Sequence[str], reading: Reading, *, explain: bool) -> list[Heard]:
-        heard = []
+        heard, monitor = [], monitor_file.read()
+        aside = [name for name in (monitor.groups, monitor.strata) if name is not None]
         with progress("testing batches") as line:
             for done, (file, name) in enumerate(zip(files, batch_names(files), strict=True)):
                 line("batch", done + 1, len(files))
                 try:
-                    (sample,) = reading.read([file])
+                    (sample,) = reading.read([file], keep=aside, some_drop=True)
                     with calling_samples(batch=sample.label):
                         answer = monitor_file.update(sample.data, name, path=place_of(file), explain=explain)
                     heard.append(Heard(name, answer, notes=(*sample.notes, *answer.notes)))

@@ -10,7 +10,8 @@ from cpmmd.api.options import TestPlan
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import keyed_rng, short_seed
-from cpmmd.data.pool import pool_tables
+from cpmmd.data.design_options import DesignOptions
+from cpmmd.data.pool import lay_out, pool_tables
 from cpmmd.errors import InputError
 from cpmmd.monitoring.answers import LookResult
 from cpmmd.monitoring.looks import Look
@@ -50,16 +51,24 @@ class BlockTest:
         key = (self.seed, "block", number, look.batches)
         drawing, breaking = keyed_rng(*key).spawn(2)
         first = number - look.batches + 1
-        block = past.draw_since(first, self.batch_rows, drawing)
-        before = past.draw_before(first, max(LEAST_COMPARED, COMPARED * block.rows), drawing)
+        block, units = past.draw_since(first, self.batch_rows, drawing)
+        before = past.draw_before(first, max(past.count_of(LEAST_COMPARED), COMPARED * units), drawing)
         seed, procedure, options = short_seed(*key), self.plan.procedure, self.plan.options
-        if block.rows == 1:
+        if units == 1:
+            _check_alone(self.plan.design)
             procedure, options = OneRowTest(), replace(options, method=ONE_ROW, summary="")
+        pool = lay_out(pool_tables(before, block), before, block, self.plan.design)
         with threads(self.plan.n_jobs), reporting_to(self.progress):
-            outcome = procedure.run(pool_tables(before, block), options, np.random.default_rng(seed))
+            outcome = procedure.run(pool, options, np.random.default_rng(seed))
         rank, total = break_ties(outcome, breaking)
         evalue, settled = look.settle(rank, total)
         return LookResult(look.batches, rank, total, evalue, settled.wealth, TestResult.of(outcome, seed=seed)), settled
+
+
+def _check_alone(design: DesignOptions) -> None:
+    """Refuse a batch of one unit where a design has a say: one row is compared with single rows."""
+    if design.given:
+        raise InputError("A batch must have 2 rows at least with strata, and 2 groups at least with groups. Got 1.")
 
 
 def break_ties(outcome: TestOutcome, rng: np.random.Generator) -> tuple[int, int]:

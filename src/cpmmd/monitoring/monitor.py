@@ -66,6 +66,9 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         Rows kept of what came before.
     batch_rows : int
         Rows of a batch, or of a block, that are tested; of more, as many at random.
+    groups, strata : str, optional
+        Columns of the reference and of every batch, as for :func:`two_sample_test`: whole groups are kept, dropped and
+        relabelled; labels move inside a stratum only. A group must not come again in a later batch while it is remembered.
 
     Attributes
     ----------
@@ -130,6 +133,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         fdr: float = 0.1,
         past_rows: int = 20_000,
         batch_rows: int = 2_500,
+        groups: str | None = None,
+        strata: str | None = None,
     ) -> None:
         self.method = method
         self.alpha = alpha
@@ -145,6 +150,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         self.fdr = fdr
         self.past_rows = past_rows
         self.batch_rows = batch_rows
+        self.groups = groups
+        self.strata = strata
 
     def fit(self, reference: Any) -> Self:
         """Begin with a reference: no batches yet, and no evidence.
@@ -160,7 +167,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             Itself.
         """
         looks, fdr, seed = first_looks(self.looks, self.bet), Saffron(self.fdr), resolve_seed(self.rng)
-        past, notes = self._begin(reference, seed, 0)
+        table = self._plan().design.set_aside(read_table(reference, "reference"), "reference")
+        past, notes = self._begin(table, seed, 0)
         return self._start(MonitorState(self.get_params(deep=False), seed, past, looks, fdr, notes=notes))
 
     def update(self, batch: Any, name: str | None = None, *, path: str | None = None, explain: bool = False) -> MonitorAnswer:
@@ -184,7 +192,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             With ``pvalue``, ``evalue``, ``wealth``, ``alarm``, ``since``, ...; print it for a line.
         """
         state = self._fitted()
-        table, notes = conform(batch, state.past.table, "batch")
+        table, notes = self._conform(batch, "batch")
         key = self._key(table, name)
         known = None if name is None else state.find(key)
         if known is not None:
@@ -215,7 +223,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         """
         state = self._fitted()
         if reference is not None:
-            past, _ = self._begin(conform(reference, state.past.table, "reference")[0], state.seed, state.number)
+            past, _ = self._begin(self._conform(reference, "reference")[0], state.seed, state.number)
             return self._assume(state.start_anew(past))
         if state.raised is None:
             raise InputError("There is no alarm to acknowledge. Pass the rows of the new state as reference= to begin with them.")
@@ -250,7 +258,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         str
             A digest in hexadecimal digits.
         """
-        return self._key(conform(batch, self._fitted().past.table, "batch")[0], name)
+        return self._key(self._conform(batch, "batch")[0], name)
 
     def save(self, path: str | Path) -> None:
         """Write the monitor with all it knows to a file: the old file or the new one is there, never a part.
@@ -288,8 +296,15 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
 
         return read_file(path, restore, kind="monitor")
 
-    def _begin(self, reference: Any, seed: int, number: int) -> tuple[Past, tuple[str, ...]]:
-        (table,), notes = check_tables({"reference": read_table(reference, "reference")}, missing=self.missing)
+    def _conform(self, batch: Any, sample: str) -> tuple[Table, tuple[str, ...]]:
+        """Return rows in the form of the past, with their own values of the columns that are not compared."""
+        past = self._fitted().past
+        read = self._block_test.plan.design.set_aside(read_table(batch, sample), sample)
+        table, notes = conform(read, past.table, sample)
+        return replace(table, aside=read.aside), notes
+
+    def _begin(self, reference: Table, seed: int, number: int) -> tuple[Past, tuple[str, ...]]:
+        (table,), notes = check_tables({"reference": reference}, missing=self.missing)
         return Past.of(table).keep(self.past_rows, keyed_rng(seed, "reference", number)), notes
 
     def _key(self, table: Table, name: str | None) -> str:
@@ -300,10 +315,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
     def _test(self, state: MonitorState, table: Table) -> tuple[MonitorState, tuple[LookResult, ...]]:
         """Return the state with a batch in it, and what each look that ends with it found."""
         drawing, keeping = keyed_rng(state.seed, "batch", state.number).spawn(2)
-        most = state.params["batch_rows"]
-        if table.rows > most:
-            table = table.take(np.sort(drawing.permutation(table.rows)[:most]))
-        past = state.past.add(table, state.number)
+        past = state.past.add(table, state.number).cut(state.number, state.params["batch_rows"], drawing)
         results, looks = [], []
         for look in state.looks:
             if look.closes(state.number, state.start):
@@ -338,6 +350,9 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         validation.open_unit("fdr", self.fdr)
         validation.whole("past_rows", self.past_rows, at_least=2)
         validation.whole("batch_rows", self.batch_rows, at_least=1)
+        for name in ("groups", "strata"):
+            if not isinstance(getattr(self, name), str | None):
+                raise validation.wrong(name, "must be the name of a column", type(getattr(self, name)).__name__)
         given = {option.name: getattr(self, option.name) for option in fields(TestOptions) if hasattr(self, option.name)}
         count = PERMUTATIONS if self.n_permutations is None else self.n_permutations
         plan = TestOptions(**{**given, "n_permutations": count}).plan()

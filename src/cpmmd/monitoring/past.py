@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from cpmmd.core.arrays import Rows
+from cpmmd.data.design_options import as_texts
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.table import Table
 
@@ -27,7 +29,8 @@ class Past:
     Rows are dropped from the whole pool with equal probability, the new as the old. A reservoir that keeps a uniform sample of
     *all* rows ever seen does not do that: once full it hardly ever takes a new row, so that every batch meets the same rows and
     all answers share their luck. With equal probability, what is kept says nothing about which rows came last, and that is what
-    independence takes.
+    independence takes. Where a design has groups, whole groups are kept, dropped and compared, and their numbers do not depend on
+    how many rows those of the batch have.
     """
 
     table: Table
@@ -42,22 +45,50 @@ class Past:
         """Return the past with a batch in it."""
         return Past(stack(self.table, batch), np.concatenate([self.numbers, np.full(batch.rows, number, dtype=np.intp)]))
 
+    @cached_property
+    def units(self) -> Rows:
+        """What each row is kept, dropped and compared with: itself, or its group where a design has groups."""
+        groups = self.table.aside.get("groups")
+        return np.arange(self.table.rows) if groups is None else np.unique(groups.astype(str), return_inverse=True)[1].ravel()
+
+    def count_of(self, rows: int) -> int:
+        """Return how many units have about so many rows: by the mean over all of the past, which is blind to what came last."""
+        return max(1, rows * (int(self.units.max()) + 1) // self.table.rows)
+
+    def cut(self, number: int, rows: int, rng: np.random.Generator) -> Past:
+        """Return the past with no more units of batch ``number`` than have about so many rows."""
+        batch, most = np.unique(self.units[self.numbers == number]), self.count_of(rows)
+        if len(batch) <= most:
+            return self
+        return self.take(np.flatnonzero(~np.isin(self.units, rng.permutation(batch)[most:])))
+
     def keep(self, rows: int, rng: np.random.Generator) -> Past:
-        """Return at most so many rows, each kept with equal probability."""
-        return self if self.table.rows <= rows else self.take(np.sort(rng.permutation(self.table.rows)[:rows]))
+        """Return units of about so many rows at most, each kept with equal probability."""
+        if self.table.rows <= rows:
+            return self
+        return self.take(np.sort(self._rows_of(rng.permutation(int(self.units.max()) + 1)[: self.count_of(rows)])))
 
     def take(self, rows: Rows) -> Past:
         """Return some rows."""
         return Past(_own(self.table.take(rows)), self.numbers[rows])
 
-    def draw_before(self, first: int, rows: int, rng: np.random.Generator) -> Table:
-        """Return at most so many rows from before batch ``first``, at random and in random order."""
-        return self.table.take(rng.permutation(np.flatnonzero(self.numbers < first))[:rows])
+    def draw_before(self, first: int, count: int, rng: np.random.Generator) -> Table:
+        """Return at most so many units from before batch ``first``, at random and in random order."""
+        return self.table.take(self._rows_of(rng.permutation(np.unique(self.units[self.numbers < first]))[:count]))
 
-    def draw_since(self, first: int, rows: int, rng: np.random.Generator) -> Table:
-        """Return at most so many rows of batch ``first`` and later ones, at random, in the order in which they came."""
-        chosen = self.of_batches(first)
-        return self.table.take(chosen if len(chosen) <= rows else np.sort(rng.permutation(chosen)[:rows]))
+    def draw_since(self, first: int, rows: int, rng: np.random.Generator) -> tuple[Table, int]:
+        """Return units of batch ``first`` and later ones, of about so many rows, in the order they came in, and their number."""
+        chosen, most = np.unique(self.units[self.numbers >= first]), self.count_of(rows)
+        if len(chosen) > most:
+            chosen = rng.permutation(chosen)[:most]
+        return self.table.take(np.sort(self._rows_of(chosen))), len(chosen)
+
+    def _rows_of(self, units: Rows) -> Rows:
+        """Return the rows of some units, unit after unit."""
+        place = np.full(int(self.units.max()) + 1, -1)
+        place[units] = np.arange(len(units))
+        rows = np.flatnonzero(place[self.units] >= 0)
+        return np.asarray(rows[np.argsort(place[self.units[rows]], kind="stable")])
 
     def of_batches(self, first: int) -> Rows:
         """Return which rows came with batch ``first`` or later."""
@@ -72,9 +103,11 @@ def stack(a: Table, b: Table) -> Table:
         categories={c: np.concatenate([a.categories[c], b.categories[c]]) for c in a.categories},
         kinds=dict(a.kinds.items() & b.kinds.items()),
         kept=None,
+        aside={name: np.concatenate([as_texts(a.aside[name]), as_texts(b.aside[name])]) for name in a.aside},
     )
 
 
 def _own(table: Table) -> Table:
     """Return a copy in memory: a caller's array may change."""
-    return replace(table, numbers=Matrix(np.asarray(table.numbers)), kept=None)
+    aside = {name: as_texts(values) for name, values in table.aside.items()}
+    return replace(table, numbers=Matrix(np.asarray(table.numbers)), kept=None, aside=aside)

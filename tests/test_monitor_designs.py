@@ -1,0 +1,85 @@
+"""Monitors of rows that belong together: groups stay whole, strata keep their labels, and the promise holds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from cpmmd import DriftMonitor
+from cpmmd.errors import InputError
+
+RELABELINGS = 19
+
+
+def patients(rng, first, count, shift=0.0):
+    """Groups of two to seven rows that hang together."""
+    sizes = rng.integers(2, 8, count)
+    who = np.repeat(np.arange(first, first + count), sizes)
+    rows = np.repeat(rng.normal(size=(count, 2)), sizes, axis=0) + 0.3 * rng.normal(size=(len(who), 2)) + shift
+    return pd.DataFrame({"u": rows[:, 0], "v": rows[:, 1], "patient": [f"p{k}" for k in who]})
+
+
+def stream(seed, batches, **options):
+    rng = np.random.default_rng([91, seed])
+    monitor = DriftMonitor("median", n_permutations=RELABELINGS, rng=seed, looks=(1,), past_rows=120, **options)
+    monitor.fit(patients(rng, 0, 20))
+    for t in range(batches):
+        yield monitor.update(patients(rng, 20 + 8 * t, 8)).pvalue
+
+
+@pytest.mark.parametrize("streams", [40, pytest.param(400, marks=pytest.mark.statistical)])
+def test_ranks_of_groups_are_uniform_and_independent(streams):
+    # 8 batches a stream: chi-square on 20 cells, and lag-1 correlation within four standard errors.
+    found = np.array([list(stream(seed, 8, groups="patient")) for seed in range(streams)])
+    counts = np.bincount(np.round(found * (RELABELINGS + 1)).astype(int).ravel(), minlength=RELABELINGS + 2)[1:]
+    assert stats.chisquare(counts).pvalue > 1e-4
+    pairs = np.corrcoef(found[:, :-1].ravel(), found[:, 1:].ravel())[0, 1]
+    assert abs(pairs) < 4 / np.sqrt(found[:, 1:].size)
+
+
+def test_rows_taken_one_by_one_would_alarm():
+    found = np.array([list(stream(seed, 4)) for seed in range(15)])
+    assert np.mean(found <= 0.1) > 0.3  # a tenth where rows were independent
+
+
+def test_a_change_of_groups_is_found_and_a_monitor_goes_on_from_its_file(tmp_path):
+    rng = np.random.default_rng(5)
+    monitor = DriftMonitor("median", groups="patient", n_permutations=999, rng=0).fit(patients(rng, 0, 40))
+    batches = [patients(rng, 100 * (t + 1), 15, shift=1.6 * (t >= 2)) for t in range(6)]
+    for batch in batches[:3]:
+        monitor.update(batch)
+    monitor.save(tmp_path / "monitor")
+    again = DriftMonitor.load(tmp_path / "monitor")
+    answers = [(monitor.update(b), again.update(b)) for b in batches[3:]]
+    assert [a.wealth for a, _ in answers] == [b.wealth for _, b in answers]
+    assert answers[-1][0].alarm
+    assert answers[-1][0].result.design.units[1] == 15
+
+
+def test_a_change_of_mix_alone_is_no_alarm_with_strata():
+    rng = np.random.default_rng(6)
+
+    def orders(rows, share):
+        site = rng.random(rows) < share
+        return pd.DataFrame({"u": rng.normal(3.0 * site), "site": np.where(site, "north", "south")})
+
+    monitors = [
+        DriftMonitor("median", n_permutations=199, rng=0, **given).fit(orders(300, 0.5)) for given in ({}, {"strata": "site"})
+    ]
+    for _ in range(5):
+        batch = orders(80, 0.85)
+        plain, stratified = (monitor.update(batch) for monitor in monitors)
+    assert plain.alarm
+    assert not stratified.alarm
+
+
+def test_what_a_design_cannot_be_is_said():
+    rng = np.random.default_rng(7)
+    monitor = DriftMonitor("median", groups="patient", n_permutations=99, rng=0).fit(patients(rng, 0, 20))
+    with pytest.raises(InputError, match="2 groups at least"):
+        monitor.update(patients(rng, 500, 1))
+    with pytest.raises(InputError, match="'p3'"):
+        monitor.update(patients(rng, 3, 6))
+    assert monitor.number_ == 0
+    with pytest.raises(InputError, match="name of a column"):
+        DriftMonitor(groups=[1, 2]).fit(patients(rng, 0, 20))
