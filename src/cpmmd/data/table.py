@@ -285,7 +285,11 @@ def _from_array(data: Any, name: str) -> Table:
     if array.dtype.kind in "iu" and beyond_exact(array):
         raise _too_long(name)
     if array.dtype.kind == "c":
-        raise InputError("Complex data not supported. {Sample} has {dtype}; pass two columns.", sample=name, dtype=array.dtype)
+        raise InputError(
+            "A sample must hold real numbers. Complex data not supported: {sample} has {dtype}; pass two columns for each.",
+            sample=name,
+            dtype=array.dtype,
+        )
     if array.dtype.kind not in "fiub":
         array = _object_to_float(array, name)
     matrix = array.reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
