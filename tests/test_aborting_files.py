@@ -23,9 +23,12 @@ def as_bytes(write, **options):
     return stream.getvalue()
 
 
+GAPS = pl.DataFrame({"u": [None, 1.5] * 25})
+
+
 def states_petabytes():
-    """An Arrow stream whose first packed buffer says that it unpacks to 2^58 bytes."""
-    content = bytearray(as_bytes(pl.DataFrame({"u": [None, 1.5] * 25}).write_ipc_stream, compression="zstd"))
+    """An Arrow stream whose first packed buffer says that it unpacks to 2^58 bytes; polars 1.27 does not believe it."""
+    content = bytearray(as_bytes(GAPS.write_ipc_stream, compression="zstd"))
     struct.pack_into("<q", content, content.index(ZSTD) - 8, 2**58)
     return bytes(content)
 
@@ -40,9 +43,18 @@ def states_less_than_nothing():
 DEADLY = {"a.arrow": states_petabytes, "a.parquet": states_less_than_nothing}
 
 
+def reads_rightly(folder, content):
+    try:
+        return read_file(written(folder, "tried.arrow", content)).data.equals(GAPS)
+    except InputError:
+        return False
+
+
 @pytest.mark.parametrize("name", DEADLY)
 def test_a_file_that_ends_its_reader_gets_a_sentence(tmp_path, name, monkeypatch):
     content = DEADLY[name]()
+    if name == "a.arrow" and reads_rightly(tmp_path, content):
+        pytest.skip("this polars reads the file rightly")
     with pytest.raises(InputError, match=r"cannot be read as .* end a reader, with code -6"):
         read_file(written(tmp_path, name, content))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
