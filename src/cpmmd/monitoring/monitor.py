@@ -30,7 +30,7 @@ from cpmmd.monitoring.detector import UnfittedError
 from cpmmd.monitoring.looks import first_looks
 from cpmmd.monitoring.monitor_state import MonitorState
 from cpmmd.monitoring.monitor_storage import pack, unpack
-from cpmmd.monitoring.moved import effect_of, leading_columns
+from cpmmd.monitoring.moved import look_into
 from cpmmd.monitoring.online_fdr import Saffron
 from cpmmd.monitoring.past import Past
 from cpmmd.procedures.base import Procedure
@@ -202,7 +202,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         answer = self._answer(state, looks, f"batch {state.number}" if name is None else str(name), key)
         answer = replace(answer, rows=min(table.rows, state.params["batch_rows"]), path=path, notes=(*notes, *dropped))
         if explain:
-            answer = _look_into(answer)
+            answer = look_into(answer)
         _, fdr = state.fdr.decide(answer.pvalue)
         self._assume(replace(state, fdr=fdr).remember(answer.to_dict()))
         return answer
@@ -387,14 +387,6 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__():
             raise UnfittedError("The monitor has no reference yet. Call fit(reference) first.")
         return self._state
-
-
-def _look_into(answer: MonitorAnswer) -> MonitorAnswer:
-    """Return an answer with how different the batch is and, where that is asked, which columns moved."""
-    if answer.result is None:
-        return answer
-    wanted = answer.alarm or answer.pvalue <= answer.alpha
-    return replace(answer, effect=effect_of(answer.result), columns=leading_columns(answer.result) if wanted else ())
 
 
 def _complete(table: Table, missing: str) -> tuple[Table, tuple[str, ...]]:

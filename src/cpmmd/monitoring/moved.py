@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cpmmd.errors import CpmmdError
 from cpmmd.explain.explanation import effect_size
+from cpmmd.monitoring.answers import MonitorAnswer
 from cpmmd.results import TestResult
 
 EFFECT_ROWS = 500  # the effect takes a kernel matrix of as many
 LEADING = 3  # columns named
+
+
+def look_into(answer: MonitorAnswer) -> MonitorAnswer:
+    """Return an answer with how different the batch is and, where that is asked, which columns moved."""
+    if answer.result is None:
+        return answer
+    wanted = answer.alarm or answer.pvalue <= answer.alpha
+    return replace(answer, effect=effect_of(answer.result), columns=leading_columns(answer.result) if wanted else ())
 
 
 def effect_of(result: TestResult) -> float | None:
