@@ -28,6 +28,7 @@ from .kernels.bandwidth import Bandwidth as Bandwidth
 from .kernels.deep.families import Deep as Deep
 from .kernels.deep.families import Mixture as Mixture
 from .kernels.laplacian_l1 import LaplacianL1 as LaplacianL1
+from .kernels.linear_map import LinearMap as LinearMap
 from .kernels.polynomial import Polynomial as Polynomial
 from .kernels.radius import Radius as Radius
 from .monitoring.answers import LookResult as LookResult
