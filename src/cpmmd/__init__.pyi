@@ -34,6 +34,7 @@ from .kernels.radius import Radius as Radius
 from .monitoring.answers import LookResult as LookResult
 from .monitoring.answers import MonitorAnswer as MonitorAnswer
 from .monitoring.batches import BatchResult as BatchResult
+from .monitoring.checking import CheckedBatch as CheckedBatch
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
 from .monitoring.monitor import DriftMonitor as DriftMonitor
