@@ -215,6 +215,11 @@ def test_tiny_batches_accumulate_evidence(rows):
     assert monitor.number_ == 48
 
 
+def test_a_batch_of_one_row_is_called_one_row():
+    _, (answer,) = watch(1, rows=1)
+    assert str(answer).endswith(", 1 row")
+
+
 def test_what_is_kept_is_bounded():
     monitor, _ = watch(40, reference=50, past_rows=80, looks=(1, 2), rows=10)
     assert monitor._state.past.table.rows == 80

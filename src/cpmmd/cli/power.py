@@ -14,6 +14,7 @@ from cpmmd.cli.output import note, say, say_end, say_json, say_table, say_verdic
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line
 from cpmmd.core.installation import missing_extra
+from cpmmd.core.text import counted
 from cpmmd.errors import InputError
 
 STEPS = (0.25, 0.5, 1, 2, 4)  # of the pilot, when no sizes are given
@@ -68,7 +69,7 @@ def _say(table: Any, again: str, plot: str | None) -> None:
             str(row.size),
             f"{row.power:.2f}",
             f"{row.low:.2f} to {row.high:.2f}",
-            "extrapolated" if row.observed is None else f"{row.observed:.2f} of {row.repetitions} draws",
+            "extrapolated" if row.observed is None else f"{row.observed:.2f} of {counted(row.repetitions, 'draw')}",
         )
         for row in table.rows
     ]

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.text import counted
 from cpmmd.errors import InputError
 from cpmmd.explain.values import Explanation
 from cpmmd.monitoring.since import Since
@@ -214,8 +215,8 @@ class MonitorAnswer:
         name = " ".join(self.name.split())
         since = f" since {' '.join(self.since.name.split())}" if self.since is not None else ""
         verdict = f"ALARM{since}" if self.alarm else "quiet"
-        sign = ">=" if self.wealth >= 1 / self.alpha else "<"
-        return f"{name}: {verdict} (wealth {self.wealth:.3g} {sign} {1 / self.alpha:g}, p = {self.pvalue:.4g}), {self.rows} rows"
+        sign, rows = ">=" if self.wealth >= 1 / self.alpha else "<", counted(self.rows, "row")
+        return f"{name}: {verdict} (wealth {self.wealth:.3g} {sign} {1 / self.alpha:g}, p = {self.pvalue:.4g}), {rows}"
 
 
 def recall(record: PlainDict) -> MonitorAnswer:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from cpmmd.core.text import counted
 from cpmmd.data.design_options import AUTO
 from cpmmd.data.designs import PAIR, Design
 from cpmmd.errors import InputError, Said, Setting, Words
@@ -25,7 +26,7 @@ def require_relabelings(contrast: Contrast, design: Design | None, alpha: float)
     raise InputError(
         "{what}{part} have {total} relabelings, so that no p-value below {least} is possible, above {level}: the test could "
         "never reject. At least {needed} are needed{where}{advice}.",
-        what=f"{x} pairs" if design.kind == PAIR else f"{x} v {y} {design.kind}s",
+        what=counted(x, "pair") if design.kind == PAIR else f"{x} v {y} {design.kind}s",
         part=f" (the tested part of {design})" if tested else "",
         total=total,
         least=f"{least:.3g}",
