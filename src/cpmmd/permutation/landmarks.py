@@ -168,6 +168,7 @@ def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[A
 def _stream(view: View, tiler: Tiler, among: Sequence[Array], spectral: Sequence[bool]) -> list[Sketch]:
     """Return the sketch of every kernel of a tiler; variances of those that are ``spectral``."""
     _check_room(view, len(among), sum(spectral))
+    tiler = tiler.settled([view.landmarks])  # of a far row with near landmarks nothing is seen in any precision
     landmarks, count = tiler.operand(view.landmarks), len(view.landmarks)
     sums = np.zeros((len(among), view.bins.count, count))
     pieces = cut_pieces(view.bins, TILE_ROWS)
