@@ -15,6 +15,7 @@ from cpmmd import (  # noqa: E402
     Bandwidth,
     ComplexityPenalized,
     CpmmdError,
+    DriftDetector,
     LinearMap,
     Plain,
     Ratio,
@@ -206,6 +207,12 @@ def test_saved_maps_answer_the_same_without_torch(form, tmp_path):
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert float(out) == pytest.approx(float(kernel.gram(np.zeros((1, 5)), np.ones((1, 5)))[0, 0]))
+
+
+def test_a_detector_keeps_its_map_in_a_file(tmp_path):
+    detector = DriftDetector(method=SplitTest(LinearMap(), Plain(), ascent=QUICK), rng=0).fit(X, example=Y)
+    detector.save(tmp_path / "detector")
+    assert DriftDetector.load(tmp_path / "detector").test(Y[:20]).pvalue == detector.test(Y[:20]).pvalue
 
 
 def test_a_damaged_description_is_refused():

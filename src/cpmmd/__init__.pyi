@@ -70,6 +70,7 @@ from .storage.kernels import save_kernel as save_kernel
 from .studies.many import ManyResults as ManyResults
 from .studies.many import run_many as run_many
 from .studies.multiplicity import benjamini_hochberg as benjamini_hochberg
+from .studies.multiplicity import benjamini_yekutieli as benjamini_yekutieli
 from .studies.planning.pilot import power_from_pilot as power_from_pilot
 from .studies.planning.power_table import PowerRow as PowerRow
 from .studies.planning.power_table import PowerTable as PowerTable
