@@ -90,7 +90,8 @@ def _parse(source: Source, separator: str, width: int, named: bool, *, typed: bo
     if frame.width != width:
         _check_even(source, separator, width)
         raise InputError(
-            f"{source.label} has a first line of {counted(width, 'name')} over {counted(frame.width, 'column')}. Check its quotes."
+            f"{source.label} has a first line of {counted(width, 'name')} over {counted(frame.width, 'column')}. "
+            "Check its quotes."
         )
     return frame
 
