@@ -1,12 +1,14 @@
 """Check what is published: run by ``make test-dist`` with the interpreter to test, needs nothing but the standard library.
 
 The wheel holds every file of the package and the source distribution every file of the project, building them again gives the
-same bytes, and both work in an environment of their own, where nothing of the checkout can be imported.
+same bytes, the metadata are whole, and both work in an environment of their own, where nothing of the checkout can be imported:
+a demo, a test and a report, by command and by call, with the extras named at once and one at a time.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import tempfile
 import tomllib
 import venv
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +37,8 @@ SOURCE = {  # what the tests need besides the package and themselves
     "Makefile",
     "README.md",
     "CHANGELOG.md",
+    "SECURITY.md",
+    "SUPPORT.md",
     "LICENSE",
     "CITATION.cff",
     "docs/api.md",
@@ -49,18 +54,27 @@ assert result.reject, result
 assert cpmmd.cite()
 print(cpmmd.__file__)
 """
+REPORT = """
+import numpy as np, cpmmd
+rng = np.random.default_rng(0)
+result = cpmmd.two_sample_test(rng.normal(size=(60, 3)), rng.normal(size=(60, 3)) + 1, rng=0)
+result.report("by-call.html")
+"""
+ANSWER = "The samples differ"
 
 
 def main(dist: Path, again: Path) -> None:
     """Check the files in ``dist``; ``again`` holds those of a second build."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    version = stated_version()
     wheel, source = dist / f"cpmmd-{version}-py3-none-any.whl", dist / f"cpmmd-{version}.tar.gz"
     for file in (wheel, source):
         require(file.read_bytes() == (again / file.name).read_bytes(), f"{file.name} is different when it is built again")
     check_wheel(files_of_wheel(wheel))
+    check_metadata(wheel, version)
     check_source(files_of_source(source))
     with tempfile.TemporaryDirectory(prefix="cpmmd-dist-") as folder:
-        check_installed(Installation(Path(folder).resolve()), wheel, source, version)
+        check_installed(Installation(Path(folder).resolve() / "step by step"), wheel, source, version)
+        check_at_once(Installation(Path(folder).resolve() / "at once"), wheel)
     print(f"{wheel.name} and {source.name} are complete, repeatable, and work where nothing else is.")
 
 
@@ -73,6 +87,45 @@ def require(condition: bool, message: str) -> None:
 def same(what: str, found: set[str], wanted: set[str]) -> None:
     """Fail with the names that are missing or too many."""
     require(found == wanted, f"the {what} lacks {sorted(wanted - found)} and should not hold {sorted(found - wanted)}")
+
+
+def stated_version() -> str:
+    """Return the version that the package states, which every other file must follow."""
+    stated = re.search(r'^__version__ = "(.+)"$', read("src/cpmmd/__init__.py"), flags=re.MULTILINE)
+    require(stated is not None, "src/cpmmd/__init__.py states no version")
+    version = stated[1] if stated else ""
+    require(f"\nversion: {version}\n" in read("CITATION.cff"), f"CITATION.cff is not of {version}")
+    require(f"cpmmd-{version}-" in read("README.md"), f"README.md installs another wheel than {version}")
+    return version
+
+
+def read(name: str) -> str:
+    """Return the text of a file of the project."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def check_metadata(wheel: Path, version: str) -> None:
+    """Check that the metadata say all that pyproject.toml does, the README included."""
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        said = message_from_bytes(archive.read(name))
+        require(any(name.endswith("/licenses/LICENSE") for name in archive.namelist()), "the wheel holds no licence")
+    wanted = {
+        "Name": [project["name"]],
+        "Version": [version],
+        "Summary": [project["description"]],
+        "License-Expression": [project["license"]],
+        "Requires-Python": [project["requires-python"]],
+        "Classifier": project["classifiers"],
+        "Provides-Extra": list(project["optional-dependencies"]),
+        "Description-Content-Type": ["text/markdown"],
+    }
+    for field, values in wanted.items():
+        found = said.get_all(field, [])
+        require(sorted(found) == sorted(values), f"the metadata say {field}: {found}, and pyproject.toml {values}")
+    require((said["Keywords"] or "").split(",") == sorted(project["keywords"], key=str), "the metadata lack keywords")
+    require(said.get_payload().strip() == read("README.md").strip(), "the metadata show another README")
 
 
 def check_wheel(found: set[str]) -> None:
@@ -110,6 +163,7 @@ class Installation:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        folder.mkdir()
         venv.create(folder / "venv", with_pip=True)
         self._programs = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -143,9 +197,19 @@ def check_installed(here: Installation, wheel: Path, source: Path, version: str)
     require("Report: page.html" in here.run(test, code=1), "a report is not announced")
     here.run("cpmmd demo")
     for page in (here.folder / "page.html", here.folder / "cpmmd-demo" / "report.html"):
-        require("The samples differ" in page.read_text(encoding="utf-8"), f"{page.name} does not say the answer")
+        require(ANSWER in page.read_text(encoding="utf-8"), f"{page.name} does not say the answer")
     here.run(f"pip install --quiet --no-deps --force-reinstall {shlex.quote(str(source))}")
     use()
+
+
+def check_at_once(here: Installation, wheel: Path) -> None:
+    """Install the wheel with its everyday extras and do what a new user does first: the demo, a test, a report."""
+    here.run(f"pip install --quiet {shlex.quote(f'{wheel}[cli,files,plot,report]')}")
+    require("The report is " in here.run("cpmmd demo"), "the demo leaves no report")
+    require(ANSWER in here.run("cpmmd test cpmmd-demo/benign.csv cpmmd-demo/malignant.csv --seed 0", code=1), "no difference")
+    here.run(f"python -c {shlex.quote(REPORT)}")
+    for page in (here.folder / "by-call.html", here.folder / "cpmmd-demo" / "report.html"):
+        require(ANSWER in page.read_text(encoding="utf-8"), f"{page.name} does not say the answer")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from cpmmd.cli.output import note, say, say_end, say_json, say_table, say_verdic
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, Settings, command_line
 from cpmmd.core.installation import missing_extra
-from cpmmd.core.text import counted
 from cpmmd.errors import InputError
 
 STEPS = (0.25, 0.5, 1, 2, 4)  # of the pilot, when no sizes are given
@@ -67,15 +66,15 @@ def _say(table: Any, again: str, plot: str | None) -> None:
     rows = [
         (
             str(row.size),
-            f"{row.power:.2f}",
-            f"{row.low:.2f} to {row.high:.2f}",
-            "extrapolated" if row.observed is None else f"{row.observed:.2f} of {counted(row.repetitions, 'draw')}",
+            f"{row.estimate:.2f}",
+            row.source,
+            f"{row.power:.2f}, {row.low:.2f} to {row.high:.2f}",
         )
         for row in table.rows
     ]
-    say_table((f"{table.unit} of each", "power", "90% interval", "observed"), rows, right=(0, 1, 2))
+    say_table((f"{table.unit} of each", "power", "from", "law, 90% interval"), rows, right=(0, 1))
     say()
-    say("Draws are without replacement; the power and its interval come from the law fitted to all of them.")
+    say("Draws are without replacement: within the pilot power is their share of rejections, beyond it the fitted law's.")
     say_end(again, "Plot", plot)
 
 

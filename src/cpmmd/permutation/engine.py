@@ -143,6 +143,8 @@ def rank_units(K: Array, bins: Bins, labels: Relabelings) -> Ranking:
     """Rank the observed statistic among the relabelings of units; the kernel matrix, rows in their order, is overwritten."""
     contrast = bins.contrast
     assert contrast is not None
+    if contrast.paired:  # a row with itself is in no pair of pairs; elsewhere the means of strata have it, and its rounding
+        np.fill_diagonal(K, 0.0)
     mean = float(K.mean())
     centred = contrast.centre(sums_over_units(K, bins.starts[:-1]))
     tolerance = contrast.scale(labels) * tie_tolerance(centred.between, mean)

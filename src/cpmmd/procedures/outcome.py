@@ -196,7 +196,7 @@ class TestOutcome:
             facts.append(("kernel", str(self.kernel)))
         if self.calibration is not None:
             facts.append(("penalty", f"C1 = {self.calibration.c1:.4g} from {len(self.calibration.ratios)} null permutations"))
-        if self.certificate is not None:
+        if self.certificate is not None and not self.certificate.vacuous:
             facts.append(("certificate", self.certificate.statement))
         return facts + [("note", note) for note in self.notes]
 
