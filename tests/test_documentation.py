@@ -20,7 +20,7 @@ PAGES = sorted(
     if not {"_build", "gallery", "generated"} & set(p.parts)
 )
 # Lines that set up an environment are run where one is: by .ci/run, and by tests/packaging/check_dist.py for installing.
-SETTING_UP = ("make demo", "make test", "pip install ")
+SETTING_UP = ("make demo", "make test", "make dist ", "pip install ")
 
 
 def fences(page):
