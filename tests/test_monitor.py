@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from benchmarks.monitoring_ranks import median_gram, squared_mmds, subsets
 from benchmarks.monitoring_streams import largest_wealth
-from cpmmd import DriftMonitor, MMDAgg, SplitTest
+from cpmmd import DriftMonitor, MMDAgg, SplitTest, two_sample_test
 from cpmmd.errors import CpmmdError, InputError
 from cpmmd.monitoring.bets import BETS, EXPONENTS, boost, first_bet, mixed_payoff, power_payoffs
 from cpmmd.monitoring.looks import first_looks, wealth_of
@@ -117,6 +118,24 @@ def test_the_wealth_of_many_streams_in_arrays_is_that_of_the_looks(bet):
         expected.append(best)
     assert largest_wealth(bet, ranks, np.full(30, 41), 4, 0.2) == pytest.approx(np.maximum(expected, 0.2))
     assert min(expected) < 20 <= max(expected)
+
+
+@pytest.mark.parametrize("rows", [20, 80])
+def test_the_delay_is_measured_with_the_library_s_test(rows):
+    """The statistic in arrays, pairs looked up or multiplied out, is that of ``"median"``; each row is drawn equally often."""
+    draw = np.random.default_rng(rows)
+    x, y = draw.normal(size=(60, 3)), draw.normal(0.5, 1, size=(rows, 3))
+    result = two_sample_test(x, y, method="median", scale="standard", n_permutations=499, rng=0)
+    gram = median_gram(np.concatenate([x, y]))
+    observed = squared_mmds(gram, np.arange(60, 60 + rows, dtype=np.int32)[None])[0]
+    assert observed == pytest.approx(result.statistic, abs=1e-6)
+    drawn = np.sort(subsets(2000, 60 + rows, rows, draw), axis=1)
+    assert (np.diff(drawn, axis=1) > 0).all()
+    counts = np.bincount(drawn.ravel(), minlength=60 + rows)
+    share = rows / (60 + rows)
+    assert np.abs(counts - 2000 * share).max() <= 4 * np.sqrt(2000 * share * (1 - share))
+    nulls = squared_mmds(gram, drawn.astype(np.int32))
+    assert nulls.mean() == pytest.approx(result.null_distribution.mean(), abs=5 * nulls.std() / np.sqrt(499))
 
 
 def test_saffron_is_the_papers_formula_and_changes_no_verdict():
