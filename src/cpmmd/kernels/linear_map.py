@@ -37,7 +37,7 @@ class LinearMap(TrainedFamily):
 
     Notes
     -----
-    The complexity is the spectral norm of W times ``|D|_F / N``, the paper's H_linear = {x -> W x : |W| <= L} with
+    The complexity is the spectral norm of W times ``|D|_F / N``, the paper's H_linear = ``{x -> W x : |W| <= L}`` with
     c_H = d_out; :class:`Bandwidth` is the same with W a multiple of the identity. W sees columns centred and divided by their
     standard deviation in the training half, so that units do not matter, and starts as the median bandwidth. W itself, without
     torch, is the kernel's ``matrix``; ``column_weights`` says which columns it looks at.
