@@ -389,7 +389,7 @@ CELLS: dict[str, dict[str, Callable[[], dict[str, Any]]]] = {
         "truth": cpmmd_truth,
         "truncation": cpmmd_sizes((60, 600, 6000), 60, 4, 0.4, 20),
         "watching": cpmmd_watching,
-        "grows": cpmmd_sizes((1000, 2000, 20000), 5000, 1, 0.08, 10),
+        "grows": cpmmd_sizes((1000, 2000, 20000), 5000, 1, 0.08, 20),
     },
 }
 

@@ -81,7 +81,7 @@ def _named(cell: dict[str, Any]) -> str:
 
 
 SHOWN: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
-    "zero": ("p-value", lambda cell: f"{cell['pvalue']:.2f}"),
+    "zero": ("p-value", lambda cell: f"{cell['pvalue']:g}"),
     "always": ("says that they differ", _share),
     "few_rows": ("says that they differ", _share),
     "truth": ("says that they differ", _share),
