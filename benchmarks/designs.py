@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 from functools import partial
 
@@ -10,7 +11,8 @@ import numpy as np
 
 from benchmarks import RESULTS
 from benchmarks.timing import best_times
-from cpmmd import Study, two_sample_test
+from cpmmd import MedianTest, Study, TestResult, two_sample_test
+from cpmmd.errors import InputError
 from experiments.data import load
 
 PERMUTATIONS = {"median": 199, "cp-full": 99}
@@ -107,45 +109,124 @@ def cost() -> None:
         print(f"{method}, {n} v {n} rows: plain {times['plain']:.2f} s; ratios: {ratios} (wanted at most 1.3)", flush=True)
 
 
+def autoregressive(rng: np.random.Generator, rows: int, coefficients: np.ndarray) -> np.ndarray:
+    """Stationary AR(1) columns of unit variance."""
+    values, noise = np.empty((rows, len(coefficients))), rng.normal(size=(rows, len(coefficients)))
+    values[0] = noise[0]
+    for t in range(1, rows):
+        values[t] = coefficients * values[t - 1] + np.sqrt(1 - coefficients**2) * noise[t]
+    return values
+
+
+def moving_average(rng: np.random.Generator, rows: int, window: int) -> np.ndarray:
+    """Three columns of moving averages."""
+    noise = np.cumsum(rng.normal(size=(rows + window, 3)), axis=0)
+    return np.asarray((noise[window:] - noise[:-window]) / np.sqrt(window))
+
+
+PROCESSES = {
+    "independent, 10 columns": lambda rng, n: rng.normal(size=(n, 10)),
+    "AR(1) .5, 10 columns": lambda rng, n: autoregressive(rng, n, np.full(10, 0.5)),
+    "AR(1) .8, 2 columns": lambda rng, n: autoregressive(rng, n, np.full(2, 0.8)),
+    "AR(1) .9, 10 columns": lambda rng, n: autoregressive(rng, n, np.full(10, 0.9)),
+    "AR(1) .95, 10 columns": lambda rng, n: autoregressive(rng, n, np.full(10, 0.95)),
+    "3 columns of AR(1) .97, 20 independent": lambda rng, n: autoregressive(rng, n, np.r_[np.full(3, 0.97), np.zeros(20)]),
+    "moving averages over 20 rows": lambda rng, n: moving_average(rng, n, 20),
+}
+
+
+def auto_task(cell: dict, data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, float]:
+    x, y = (PROCESSES[cell["process"]](data_rng, cell["rows"]) for _ in range(2))
+    count = PERMUTATIONS[cell["method"]]
+    try:
+        result = two_sample_test(x, y, method=cell["method"], n_permutations=count, rng=test_rng, blocks="auto")
+    except InputError:  # too short for the dependence that is seen
+        return {"answered": 0, "reject": 0, "block rows": 0}
+    return {"answered": 1, "reject": int(result.reject), "block rows": result.design.block_rows}
+
+
+def auto(method: str, repetitions: int, jobs: int) -> None:
+    """Write how often ``blocks="auto"`` answers where nothing differs, and how often it then rejects."""
+    cells = [{"process": p, "rows": n, "method": method} for n in (160, 500, 1500) for p in PROCESSES]
+    study = Study("designs auto", auto_task, cells, repetitions)
+    table = study.run(RESULTS / f"designs_auto_{method}.jsonl", n_jobs=jobs)
+    lines = ["| process | rows of each | answered | rejected of these | median block |", "| --- | --- | --- | --- | --- |"]
+    for cell in cells:
+        found = [one.values for one in table.repetitions if one.cell == cell]
+        answered = [one for one in found if one["answered"]]
+        rate = f"{np.mean([one['reject'] for one in answered]):.3f}" if len(answered) >= FEWEST_ANSWERS else "-"
+        length = f"{np.median([one['block rows'] for one in answered]):.0f}" if answered else "-"
+        lines.append(f"| {cell['process']} | {cell['rows']} | {len(answered)} of {len(found)} | {rate} | {length} |")
+    (RESULTS / f"designs_auto_{method}.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+FEWEST_ANSWERS = 40  # for a rate
 FAULTS = (4, 5, 7, 11, 14)
-BLOCK_ROWS = 40
+HIDDEN = (3, 9, 15)  # known not to show
+RUN_ROWS = 160  # of the runs in which a fault begins at row 160
 
 
-def tep(pairs_of_runs: int = 40) -> None:
+def normal_runs(arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Return the different runs of normal operation before a fault."""
+    before = {f: arrays[f"fault{f:02d}_test"][:RUN_ROWS].astype(np.float64) for f in range(1, 22)}
+    return [rows for f, rows in before.items() if not any(np.array_equal(rows, before[g]) for g in range(1, f))]
+
+
+def rate_of(pairs: list[tuple], **given: object) -> str:
+    """Return how many pairs were answered, and the share of them that was rejected."""
+    found = []
+    for x, y in pairs:
+        with contextlib.suppress(InputError):
+            found.append(two_sample_test(x, y, rng=0, n_permutations=199, **given).reject)
+    return f"{len(found)} of {len(pairs)} answered" + (f", rejected {np.mean(found):.3f}" if found else "")
+
+
+def run_groups(x: list[np.ndarray], y: list[np.ndarray], **given: object) -> TestResult:
+    """Test runs against runs, each a group."""
+    of = np.repeat(np.arange(len(x)), [len(r) for r in x]), len(x) + np.repeat(np.arange(len(y)), [len(r) for r in y])
+    return two_sample_test(np.vstack(x), np.vstack(y), groups=of, rng=0, **given)
+
+
+def tep(count: int = 40) -> None:
     """Print how often runs of the Tennessee Eastman process are told apart: normal ones from each other, faults from normal."""
     arrays = load("tep")
-    before = {f: arrays[f"fault{f:02d}_test"][:160].astype(np.float64) for f in range(1, 22)}  # the fault begins at row 160
-    runs = [rows for f, rows in before.items() if not any(np.array_equal(rows, before[g]) for g in range(1, f))]
+    runs, rng = normal_runs(arrays), np.random.default_rng(0)
     every = [(i, j) for i in range(len(runs)) for j in range(i)]
-    chosen = np.random.default_rng(0).permutation(len(every))[:pairs_of_runs]
-    normal = [(runs[i], runs[j]) for i, j in (every[k] for k in chosen)]
-    steady = arrays["normal_test"].astype(np.float64)
-    normal += [(steady[:480], steady[480:]), (arrays["normal_train"].astype(np.float64), steady[:480])]
-    print(f"{len(runs)} different normal runs of 160 rows, {len(normal)} pairs", flush=True)
-    for method in ("median", "cp-full"):
-        given = {"method": method, "rng": 0, "n_permutations": 199, **({"scale": "standard"} if method == "median" else {})}
-        for name, design in (
-            ("rows one by one", {}),
-            (f"blocks of {BLOCK_ROWS}", {"blocks": BLOCK_ROWS}),
-            ("auto", {"blocks": "auto"}),
-        ):
-            rate = np.mean([two_sample_test(x, y, **given, **design).reject for x, y in normal])
-            print(f"{method}, normal v normal, {name}: {rate:.3f}", flush=True)
-        for fault in FAULTS:
-            rows = arrays[f"fault{fault:02d}_test"][160:].astype(np.float64)
-            p = two_sample_test(steady, rows, blocks=BLOCK_ROWS, **given).pvalue
-            print(f"{method}, normal v fault {fault}, blocks of {BLOCK_ROWS}: p = {p:.3f}", flush=True)
+    pairs = [(runs[i], runs[j]) for i, j in (every[k] for k in rng.permutation(len(every))[:count])]
+    train, steady = (arrays[name].astype(np.float64) for name in ("normal_train", "normal_test"))
+    drawn = [[runs[i] for i in np.random.default_rng(100 + k).permutation(len(runs))[:10]] for k in range(count)]
+    print(f"{len(runs)} different normal runs of {RUN_ROWS} rows, {count} pairs", flush=True)
+    for method in ("cp-full", MedianTest(scale="standard")):
+        print(f"\n{method}", flush=True)
+        for name, design in (("rows one by one", {}), *((f"blocks={k}", {"blocks": k}) for k in (20, 40, "auto"))):
+            print(f"run v run, {name}: {rate_of(pairs, method=method, **design)}", flush=True)
+        rejected = [run_groups(ten[:5], ten[5:], method=method).reject for ten in drawn]
+        print(f"5 v 5 runs as groups, {count} draws: rejected {np.mean(rejected):.3f}", flush=True)
+        whole = two_sample_test(train, steady, method=method, blocks="auto", rng=0)
+        print(f"the two long normal runs, {whole.design}: p = {whole.pvalue:.3f}", flush=True)
+        for fault in (*FAULTS, *HIDDEN):
+            after, faulty = arrays[f"fault{fault:02d}_test"][RUN_ROWS:], arrays[f"fault{fault:02d}_train"]
+            blocks = two_sample_test(steady, after.astype(np.float64), method=method, blocks="auto", rng=0)
+            groups = run_groups(runs, [after[:RUN_ROWS].astype(np.float64), faulty[:RUN_ROWS].astype(np.float64)], method=method)
+            print(
+                f"normal v fault {fault}: {blocks.design}: p = {blocks.pvalue:.3f}; {groups.design}: p = {groups.pvalue:.3f}",
+                flush=True,
+            )
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("what", choices=("level", "power", "cost", "tep"))
+    arguments.add_argument("what", choices=("level", "power", "cost", "auto", "tep"))
     arguments.add_argument("--method", choices=tuple(PERMUTATIONS), default="median")
     arguments.add_argument("--repetitions", type=int, default=2000)
     arguments.add_argument("--jobs", type=int, default=1)
     options = arguments.parse_args()
     if options.what in ("cost", "tep"):
         {"cost": cost, "tep": tep}[options.what]()
+        return
+    if options.what == "auto":
+        auto(options.method, options.repetitions, options.jobs)
         return
     ways = {panel: ["as designed", "exchangeable"] for panel in PANELS}
     if options.what == "power":

@@ -1,18 +1,21 @@
 """Power of ``cp-full`` by the number of landmarks, same draws: what rows that are no landmarks cost.
 
 All 1,000 rows of a pool as landmarks beside the usual 200; of a pool of 4,000, a thousand beside 200 (all take a minute and a
-half a test). ``python -m benchmarks.landmark_power`` writes ``results/landmark_power.csv``; resumable.
+half a test); of one of 16,000, 512 beside the usual 252 (chosen on draws 800 to 809 of four such panels).
+``python -m benchmarks.landmark_power [DRAWS]`` writes ``results/landmark_power.csv``; resumable.
 """
 
 from __future__ import annotations
 
 import csv
+import sys
 
 import numpy as np
 
 from benchmarks import RESULTS
 from benchmarks.draws import Generate, decisions, draw_study, finish
 from cpmmd import FullSampleTest
+from cpmmd.permutation.landmarks import landmark_count
 from experiments.panels import correlation, four_modes, mean_shift, mixture
 
 DRAWS = range(900, 1000)  # no other benchmark has these
@@ -28,24 +31,29 @@ PANELS: dict[int, dict[str, Generate]] = {
         "mixture .012": lambda rng: mixture(rng, 2000, 0.012),
         "mean shift d=10, .04": lambda rng: mean_shift(rng, 2000, 10, 0.04),
     },
+    16000: {
+        "correlation d=6, rho=.05": lambda rng: correlation(rng, 8000, 6, 0.05),
+        "mixture .005": lambda rng: mixture(rng, 8000, 0.005),
+        "mean shift d=10, .02": lambda rng: mean_shift(rng, 8000, 10, 0.02),
+    },
 }
-MANY = {1000: 1000, 4000: 1000}
+MANY = {1000: 1000, 4000: 1000, 16000: 512}
 
 
 def main() -> None:
     """Run (or continue), write the table."""
+    draws = range(DRAWS.start, DRAWS.start + int(sys.argv[1])) if len(sys.argv) > 1 else DRAWS
+    lines = [["rows in all", "panel", "usual landmarks", "power", "more landmarks", "their power", "draws", "decided otherwise"]]
+    for rows, panels in PANELS.items():
+        methods = {"usual": FullSampleTest(), "many": FullSampleTest(landmarks=MANY[rows])}
+        study = draw_study(f"landmarks {rows}", panels, methods, draws, SETTINGS)
+        found = decisions(finish(study, f"landmark_power_{rows}.jsonl", jobs=1))
+        for panel in panels:
+            usual, many = (np.array(found[panel, name]) for name in methods)
+            powers = landmark_count(rows), f"{usual.mean():.2f}", MANY[rows], f"{many.mean():.2f}"
+            lines.append([rows, panel, *powers, len(usual), int((usual != many).sum())])
     with (RESULTS / "landmark_power.csv").open("w", newline="") as file:
-        out = csv.writer(file)
-        out.writerow(["rows in all", "panel", "power, 200 landmarks", "more landmarks", "power", "draws", "decided otherwise"])
-        for rows, panels in PANELS.items():
-            methods = {"usual": FullSampleTest(landmarks=200), "many": FullSampleTest(landmarks=MANY[rows])}
-            study = draw_study(f"landmarks {rows}", panels, methods, DRAWS, SETTINGS)
-            found = decisions(finish(study, f"landmark_power_{rows}.jsonl", jobs=1))
-            for panel in panels:
-                usual, many = (np.array(found[panel, name]) for name in methods)
-                out.writerow(
-                    [rows, panel, f"{usual.mean():.2f}", MANY[rows], f"{many.mean():.2f}", len(usual), int((usual != many).sum())]
-                )
+        csv.writer(file).writerows(lines)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""Delay until a change is found: the drift monitor, Bonferroni over a horizon, the fixed reference with Benjamini and Hochberg.
+"""Changes that a monitor should find, what a batch costs, how slow a drift must be to be absorbed.
 
-``python -m benchmarks.monitoring`` writes ``results/monitoring.md``. Same streams and the same test (the median heuristic on
-standardised columns) for all: reference of 100 rows, batches of 20, a change after the eighth. A delay of 1 is the first changed
-batch; a change that is not found within 15 batches counts 16. ``--cost`` prints the time of early and late batches, ``--slow``
-writes ``results/monitoring_slow.md``: how slow a drift must be to be absorbed.
+``python -m benchmarks.monitoring --cost`` prints the time of early and late batches, ``--kept`` the share of it that kernel
+values of kept rows take, ``--slow`` writes ``results/monitoring_slow.md``. ``--like-alibi`` prints delays to put beside those of
+``monitoring_alibi.py``, on the streams that ``--write-streams`` writes for it. Other delays: :mod:`benchmarks.monitoring_delay`.
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
+import pstats
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks import RESULTS
-from cpmmd import DriftDetector, DriftMonitor, benjamini_hochberg, two_sample_test
+from cpmmd import DriftMonitor
+from cpmmd.monitoring.blocks import LEAST_COMPARED
 
 REFERENCE, ROWS, BEFORE, AFTER, HORIZON, ALPHA = 100, 20, 8, 15, 200, 0.05
 TEST: dict[str, Any] = {"method": "median", "scale": "standard", "n_permutations": 999}
-REFINED = 9999  # relabelings of Bonferroni where 999 cannot tell: over 200 batches it needs p <= .00025
 
 
 def usual(rng: np.random.Generator, rows: int) -> np.ndarray:
@@ -81,38 +82,6 @@ def rows_of(change: str) -> int:
     return 3 * ROWS if change == "correlation" else ROWS
 
 
-def monitored(reference: np.ndarray, batches: list[np.ndarray], seed: int) -> dict[str, int | None]:
-    """Return the batch at which the monitor raises its alarm, since when, and where Bonferroni on its p-values would."""
-    monitor = DriftMonitor(**TEST, alpha=ALPHA, rng=seed).fit(reference)
-    found: dict[str, int | None] = {"alarm": None, "since": None, "bonferroni": None}
-    for number, batch in enumerate(batches, 1):
-        answer = monitor.update(batch)
-        if answer.alarm and found["alarm"] is None:
-            found |= {"alarm": number, "since": answer.since.number}
-        if found["bonferroni"] is None and answer.looks[0].rank == 1 and refined(answer, seed) <= ALPHA / HORIZON:
-            found["bonferroni"] = number
-        if found["alarm"] is not None and found["bonferroni"] is not None:
-            break
-    return found
-
-
-def refined(answer: Any, seed: int) -> float:
-    """Return the p-value of the same rows with more relabelings."""
-    pool = answer.result.evidence.pool
-    rows = np.asarray(pool.numbers)
-    return two_sample_test(rows[: pool.m], rows[pool.m :], rng=seed, **{**TEST, "n_permutations": REFINED}).pvalue
-
-
-def fixed(reference: np.ndarray, batches: list[np.ndarray], seed: int) -> int | None:
-    """Return the batch at which a detector's p-values, adjusted over all so far, first differ."""
-    detector, pvalues = DriftDetector(**TEST, rng=seed).fit(reference), []
-    for number, batch in enumerate(batches, 1):
-        pvalues.append(detector.test(batch).pvalue)
-        if benjamini_hochberg(pvalues).min() <= ALPHA:
-            return number
-    return None
-
-
 def delay(number: int | None) -> float | None:
     """Return a delay in batches; None for an alarm before the change."""
     if number is None:
@@ -125,27 +94,6 @@ def summary(delays: list[float | None]) -> str:
     found = np.array([one for one in delays if one is not None])
     early = sum(one is None for one in delays)
     return f"{found.mean():.1f} +- {found.std() / np.sqrt(len(found)):.1f}{f' ({early} early)' * (early > 0)}"
-
-
-def table(repetitions: int, changes: list[str]) -> str:
-    """Return delays of all changes and methods, and the error of since-when."""
-    heads = ["rows a batch", "monitor", "Bonferroni over 200", "fixed reference, BH", "since: median error"]
-    lines = [f"| change | {' | '.join(heads)} |", "| --- " * (len(heads) + 1) + "|"]
-    for change in changes:
-        columns: list[list[Any]] = [[] for _ in range(4)]
-        for number in range(repetitions):
-            reference, batches = stream(change, number)
-            ours = monitored(reference, batches, number)
-            found = [ours["alarm"], ours["bonferroni"], fixed(reference, batches, number)]
-            for column, one in zip(columns, found, strict=False):
-                column.append(delay(one))
-            if delay(ours["alarm"]) is not None and delay(ours["alarm"]) <= 5:
-                columns[3].append(abs(ours["since"] - BEFORE - 1))
-        errors = columns[3]
-        since = f"{np.median(errors):g} (mean {np.mean(errors):.2f}, {len(errors)} streams)" if errors else "none"
-        lines.append(f"| {change} | {rows_of(change)} | {' | '.join(summary(column) for column in columns[:3])} | {since} |")
-        print(lines[-1], flush=True)
-    return "\n".join(lines) + "\n"
 
 
 def cost(batches: int = 1000, repetitions: int = 60) -> str:
@@ -166,6 +114,30 @@ def cost(batches: int = 1000, repetitions: int = 60) -> str:
             seconds[number].append(time.process_time() - start)
     early, late = (float(np.median(one)) for one in seconds.values())
     return f"after 10 batches {1e3 * early:.2f} ms, after about {batches} {1e3 * late:.2f} ms: ratio {late / early:.2f}"
+
+
+def kept(past: int = 600, rows: int = 50) -> str:
+    """Return what share of an update's time goes into kernel values of pairs of kept rows: what a cache could save at most."""
+    rng, lines = np.random.default_rng(0), []
+    for method in ("cp-full", "median"):
+        monitor = DriftMonitor(method, n_jobs=1, rng=0, looks=(1,)).fit(usual(rng, past))
+        monitor.update(usual(rng, rows), "first")
+        profile = cProfile.Profile()
+        profile.runcall(monitor.update, usual(rng, rows), "second")
+        functions = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+        total = sum(own for _, _, own, _, _ in functions.values())
+        kernels = sum(
+            seconds
+            for (file, _, _), (*_, callers) in functions.items()
+            if "/cpmmd/kernels/" in file
+            for (caller, _, _), (*_, seconds) in callers.items()
+            if "/cpmmd/kernels/" not in caller
+        )
+        pairs = (LEAST_COMPARED / (LEAST_COMPARED + rows)) ** 2
+        lines.append(
+            f"{method}: kernels {kernels / total:.1%} of {total:.2f} s, of pairs of kept rows {kernels * pairs / total:.1%}"
+        )
+    return "\n".join(lines)
 
 
 def slow(repetitions: int = 10) -> str:
@@ -212,26 +184,24 @@ def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=30)
-    parser.add_argument("--only", choices=CHANGES, help="one change")
-    parser.add_argument("--permutations", type=int, default=999)
     parser.add_argument("--write-streams", metavar="FILE")
     parser.add_argument("--like-alibi", action="store_true", help="delays to put beside those of monitoring_alibi.py")
     parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--kept", action="store_true")
     parser.add_argument("--slow", action="store_true")
     options = parser.parse_args()
-    TEST["n_permutations"] = options.permutations
     if options.like_alibi:
         like_alibi(options.repetitions)
     elif options.write_streams:
         write_streams(options.write_streams, options.repetitions)
     elif options.cost:
         print(cost())
+    elif options.kept:
+        print(kept())
     elif options.slow:
         (RESULTS / "monitoring_slow.md").write_text(slow())
     else:
-        text = table(options.repetitions, [options.only] if options.only else list(CHANGES))
-        if not options.only:
-            (RESULTS / "monitoring.md").write_text(text)
+        parser.error("say what to measure")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ algorithm is written out here for many streams at once, in arrays, with the larg
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,14 +18,15 @@ from scipy import stats
 from benchmarks import RESULTS
 from cpmmd import DriftMonitor
 from cpmmd.data.table import read_table
-from cpmmd.monitoring.bets import EXPONENTS, PATIENCE, RETURN, mixed_payoff, power_payoffs
+from cpmmd.monitoring.bets import BETS, EXPONENTS, LEAST_PATIENCE, PATIENCE, PowerBet, boost, lattice_payoffs, move
 from cpmmd.monitoring.blocks import COMPARED, LEAST_COMPARED
+from cpmmd.monitoring.looks import first_shares
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.procedures.base import Procedure
 
 BATCHES, PERMUTATIONS, ALPHA = 200, 39, 0.05
-LOOKS = (1, 8)
+LOOKS = (1, 4, 8)
 CHUNK = 50  # streams at once
 Draw = Callable[[np.random.Generator, Any], np.ndarray]
 
@@ -168,43 +169,37 @@ def run(case: Case, by_itself: int) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     return {count: (np.concatenate([part[count][0] for part in parts]), parts[0][count][1]) for count in parts[0]}
 
 
-def power_path(ranks: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the wealth of the power bet, streams by blocks."""
-    tables = {int(total): np.log([mixed_payoff(rank, total) for rank in range(1, total + 1)]) for total in np.unique(totals)}
-    return np.cumsum(np.column_stack([tables[int(total)][ranks[:, i] - 1] for i, total in enumerate(totals)]), axis=1)
-
-
-def adaptive_path(ranks: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the wealth of the adaptive bet, streams by blocks."""
-    tables = {
-        int(total): np.array([power_payoffs(rank, int(total)) for rank in range(1, total + 1)]) for total in np.unique(totals)
-    }
-    weights = np.zeros((len(ranks), len(EXPONENTS)))
-    weights[:, 0] = 1
-    path, log_wealth = [], np.zeros(len(ranks))
+def payoff_path(bet: str, ranks: np.ndarray, totals: np.ndarray, patience: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield what each rank of a block's lattice would pay in every stream, and the index of the one that came."""
+    weights = np.tile(move(np.eye(len(EXPONENTS))[0], patience), (len(ranks), 1))
+    shares = np.tile({"power": [1.0, 0.0], "adaptive": [0.0, 1.0], "average": [0.5, 0.5]}[bet], (len(ranks), 1))
+    tables = {int(total): (PowerBet().payoffs(int(total)), lattice_payoffs(int(total))) for total in np.unique(totals)}
     for i, total in enumerate(totals):
-        begin, end = weights[:, 0] / (i + PATIENCE), (RETURN if i else 0.0) * weights[:, 1:].sum(axis=1)
-        weights[:, 1:] = weights[:, 1:] * (1 - (RETURN if i else 0.0)) + (begin / (len(EXPONENTS) - 1))[:, None]
-        weights[:, 0] += end - begin
-        paid = weights * tables[int(total)][ranks[:, i] - 1]
-        log_wealth = log_wealth + np.log(paid.sum(axis=1))
-        weights = paid / paid.sum(axis=1, keepdims=True)
-        path.append(log_wealth)
-    return np.column_stack(path)
+        power, exponents = tables[int(total)]
+        came = ranks[:, i] - 1
+        adaptive = weights @ exponents.T
+        yield shares[:, :1] * power + shares[:, 1:] * adaptive, came
+        paid = np.column_stack([power[came], np.take_along_axis(adaptive, came[:, None], axis=1)[:, 0]])
+        weights = move(weights * exponents[came] / paid[:, 1:], patience + i + 1)
+        shares = shares * paid / (shares * paid).sum(axis=1, keepdims=True)
 
 
-def average_path(ranks: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the wealth of half of each."""
-    return np.logaddexp(power_path(ranks, totals), adaptive_path(ranks, totals)) - np.log(2)
-
-
-PATHS = {"average": average_path, "adaptive": adaptive_path, "power": power_path}
+def largest_wealth(bet: str, ranks: np.ndarray, totals: np.ndarray, count: int, share: float) -> np.ndarray:
+    """Return the largest wealth of one look in every stream, 1 / alpha at most: what a rank would pay beyond is cut."""
+    wealth, best = np.full(len(ranks), share), np.full(len(ranks), share)
+    for payoffs, came in payoff_path(bet, ranks, totals, max(LEAST_PATIENCE, PATIENCE / count)):
+        open_yet = best < 1 / ALPHA
+        most = np.where(open_yet, (1 + 1e-9) / ALPHA / wealth, 2.0)
+        paid = np.take_along_axis(payoffs, came[:, None], axis=1)[:, 0]
+        wealth = wealth * np.where(open_yet, np.minimum(most, boost(payoffs, most) * paid), 1.0)
+        best = np.maximum(best, wealth)
+    return best
 
 
 def ever(found: dict[int, tuple[np.ndarray, np.ndarray]], bet: str, looks: tuple[int, ...]) -> float:
     """Return the share of streams whose wealth ever reaches 1 / alpha."""
-    best = np.max([PATHS[bet](*found[count]).max(axis=1) for count in looks], axis=0)
-    return float((best - np.log(len(looks)) >= np.log(1 / ALPHA)).mean())
+    best = [largest_wealth(bet, *found[count], count, share) for count, share in first_shares(looks).items()]
+    return float((np.max(best, axis=0) >= 1 / ALPHA).mean())
 
 
 def uniformity(ranks: np.ndarray, totals: np.ndarray) -> dict[str, float]:
@@ -234,7 +229,7 @@ def tables(by_itself: int, names: list[str]) -> str:
     heads = list(next(iter(rows.values())))
     lines = [f"| {BATCHES} null batches | {' | '.join(heads)} |", "| --- " * (len(heads) + 1) + "|"]
     lines += [f"| {name} | {' | '.join(f'{value:.4g}' for value in one.values())} |" for name, one in rows.items()]
-    ways = [(bet, looks) for bet in PATHS for looks in ((1,), LOOKS)]
+    ways = [(bet, looks) for bet in BETS for looks in ((1,), LOOKS)]
     lines += ["", f"| ever a false alarm | limit | {' | '.join(f'{bet}, looks {list(looks)}' for bet, looks in ways)} |"]
     lines += ["| --- " * (len(ways) + 2) + "|"]
     for name, one in found.items():

@@ -110,9 +110,9 @@ def plot(table: StudyTable) -> None:
         powers = [np.mean(found[panel, method]) if found[panel, method] else np.nan for panel in ALL]
         axes.plot(powers, range(len(ALL)), marker, label=method, ms=8 if method == "cp-full" else 5, alpha=0.8)
     axes.set(yticks=range(len(ALL)), yticklabels=list(ALL), xlabel="power at level .05", xlim=(0, 1.02))
-    axes.invert_yaxis()
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(loc="lower left", fontsize=8)
+    axes.set_ylim(len(ALL) - 0.4, -0.6)  # the first panel on top
+    figure.legend(loc="outside upper center", ncols=4, fontsize=8)  # where it hides nothing
     figure.savefig(RESULTS / "power_panels.png", dpi=110)
 
 

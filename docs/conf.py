@@ -19,6 +19,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
+    "page_outputs",
 ]
 exclude_patterns = ["_build", "examples/README.rst", "examples/*.py", "generated/*.md"]
 html_theme = "furo"

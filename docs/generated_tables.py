@@ -22,6 +22,7 @@ LINES = {
     "frontier.md": lambda: (RESULTS / "frontier.md").read_text(),
     "linear.md": lambda: (RESULTS / "linear.md").read_text(),
     "scale.md": lambda: (RESULTS / "scale.md").read_text().split("\n", 2)[2],
+    "beyond.md": lambda: beyond(),
     "binned.md": lambda: table(RESULTS / "binned_power.csv"),
     "selection.md": lambda: table(RESULTS / "selection_size.csv"),
     "reference/named.md": lambda: named(),
@@ -86,6 +87,27 @@ def table(path: Path) -> str:
         head, *rows = list(csv.reader(file))
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def beyond() -> str:
+    """Return what the measured times come to beyond them: the default test in proportion, a fixed kernel by the square."""
+    default, fixed = (_last_row(RESULTS / f"{name}.md") for name in ("linear", "scale"))
+    return (
+        f"The default test took {default[1]:.0f} s for {default[0]:,.0f} rows on two cores; in proportion, 10^8 take "
+        f"about {_about(default[1] * 1e8 / default[0])}. One fixed kernel over all pairs took {fixed[1]:.0f} s for "
+        f"{fixed[0]:,.0f} rows; by the square of the rows, a million take about {_about(fixed[1] * (1e6 / fixed[0]) ** 2)}.\n"
+    )
+
+
+def _last_row(path: Path) -> tuple[float, float]:
+    """Return the rows and the seconds in the last line of a file's last table."""
+    line = [line for line in path.read_text().splitlines() if line.startswith("|")][-1]
+    rows, seconds = (float(cell.replace(",", "")) for cell in line.split("|")[1:3])
+    return rows, seconds
+
+
+def _about(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def named() -> str:

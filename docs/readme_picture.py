@@ -1,4 +1,4 @@
-"""Draw the README's picture: ``python docs/readme_picture.py``."""
+"""Draw the picture of the front page and the README, the answer of ``cpmmd demo``: ``python docs/readme_picture.py``."""
 
 from pathlib import Path
 
@@ -6,20 +6,18 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 
 from cpmmd import plotting, two_sample_test
+from cpmmd.cli.demo import SEED, tumours
 
 HERE = Path(__file__).parent
 
 
 def main() -> None:
-    with np.load(HERE / "examples" / "data" / "process_sample.npz") as file:
-        columns = [str(name) for name in file["variables"]]
-        normal, faulty = (pd.DataFrame(file[name], columns=columns)[::2] for name in ("normal", "fault"))
-    result = two_sample_test(normal, faulty, method="median", scale="standard", rng=0)
-    explanation = result.explain()
+    names, (benign, malignant, _) = tumours()
+    result = two_sample_test(*(pd.DataFrame(rows, columns=names) for rows in (benign, malignant)), rng=SEED)
+    explanation = result.explain(names=("benign", "malignant"))
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
     plotting.null_distribution(result, ax=axes[0])
     plotting.column_differences(explanation, ax=axes[1])

@@ -174,13 +174,13 @@ NULLS = {
 
 def light(method: str) -> Any:
     """A method that trains, as a small network trained for a few steps; any other as it is."""
-    if not method.endswith(("-deep", "-mixture")) and method != "liu":
+    if not method.endswith(("-deep", "-mixture", "-map")) and method != "liu":
         return method
-    from cpmmd import Ascent, ComplexityPenalized, Deep, Mixture, Plain, Ratio, SplitTest
+    from cpmmd import Ascent, ComplexityPenalized, Deep, LinearMap, Mixture, Plain, Ratio, SplitTest
 
     criteria = {"cp": ComplexityPenalized(n_calibration=3), "liu": Ratio(), "plain": Plain()}
     network = Deep(width=8, out=3)
-    kernel = Mixture(network) if method.endswith("mixture") else network
+    kernel = LinearMap() if method.endswith("map") else Mixture(network) if method.endswith("mixture") else network
     return SplitTest(kernel, criteria[method.split("-")[0]], ascent=Ascent(steps=4, learning_rate=0.05))
 
 

@@ -27,10 +27,10 @@ ROWS_X, ROWS_Y = RNG.normal(size=(32, 2)), RNG.normal(size=(27, 2))
     ("given", "words"),
     [
         ({"groups": (np.arange(31), np.arange(27))}, "Got 31 for the 32 rows of sample x"),
-        ({"groups": (np.repeat([0, 1], 16), np.ones(27, int))}, r"1 stand in both: '1'\. If the same groups were seen twice"),
+        ({"groups": (np.repeat([0, 1], 16), np.ones(27, int))}, r"1 stands in both: '1'\. If the same groups were seen twice"),
         (
             {"groups": (np.r_[np.nan, np.arange(31.0)], np.arange(40.0, 67.0))},
-            "missing in 1 rows of sample x, the first of them 0",
+            "missing in 1 row of sample x, the first of them 0",
         ),
         ({"pairs": (np.arange(32), np.arange(27))}, "5 stand in one only: '27', '28'"),
         ({"strata": (np.arange(32), np.arange(40, 67))}, "None of the 59 has"),

@@ -63,3 +63,17 @@ def test_one_entry_out_of_place_is_seen():
     K[7, 31] += 1e-5
     with pytest.raises(InputError, match="symmetric"):
         kernel_matrix_test(K, 20)
+
+
+def test_pairs_under_a_kernel_of_tiny_values_are_ranked_as_under_one_of_large_values():
+    # As for free relabelings: neither the diagonal nor a factor is in the rank.
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        z = np.vstack([rng.normal(size=(30, 100)), rng.normal(0.3, 1, size=(30, 100))])
+        exponents = ((z[:, None] - z[None]) ** 2).sum(axis=2) / 2
+        off = ~np.eye(60, dtype=bool)
+        tiny, large = np.exp(-exponents), np.exp(exponents[off].min() - exponents)
+        np.fill_diagonal(large, 1.0)
+        pairs = (np.arange(30), np.arange(30))
+        results = [kernel_matrix_test(K, 30, pairs=pairs, rng=1, n_permutations=199) for K in (tiny, large)]
+        assert results[0].pvalue == results[1].pvalue < 1

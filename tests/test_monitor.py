@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from benchmarks.monitoring_streams import largest_wealth
 from cpmmd import DriftMonitor, MMDAgg, SplitTest
 from cpmmd.errors import CpmmdError, InputError
-from cpmmd.monitoring.bets import BETS, EXPONENTS, first_bet, mixed_payoff, power_payoffs
+from cpmmd.monitoring.bets import BETS, EXPONENTS, boost, first_bet, mixed_payoff, power_payoffs
 from cpmmd.monitoring.looks import first_looks, wealth_of
 from cpmmd.monitoring.online_fdr import Saffron
 from cpmmd.monitoring.since import estimate
@@ -45,22 +46,77 @@ def test_whatever_came_before_the_next_payoff_is_one_on_average_and_payoffs_mult
         assert np.mean(paid) == pytest.approx(1, rel=1e-9)
         rank = int(draw.integers(1, 21)) if draw.random() < 0.5 else 1
         product *= paid[rank - 1]
+        assert state.payoffs(20) == pytest.approx(np.array(paid), rel=1e-9)
         _, state = state.settle(rank, 20)
         assert np.exp(state.log_wealth) == pytest.approx(product)
-        assert type(state).restore(state.tensor()).settle(2, 20)[0] == pytest.approx(state.settle(2, 20)[0])
+        assert first_bet(bet).restore(state.tensor()).settle(2, 20)[0] == pytest.approx(state.settle(2, 20)[0])
 
 
 @pytest.mark.parametrize("bet", BETS)
 def test_ever_a_false_alarm_in_100_batches_is_rarer_than_alpha(bet):
-    """100 streams of uniform ranks at alpha = .1, two looks (of one rank, as dependent as can be), 3 standard errors."""
+    """100 streams of uniform ranks at alpha = .1, three looks (of one rank, as dependent as can be), 3 standard errors."""
     draw, alarms = np.random.default_rng(11), 0
     for _ in range(100):
-        looks, best = first_looks((1, 8), bet), 0.0
+        looks, best = first_looks((1, 4, 8), bet), 0.0
         for batch, rank in enumerate(draw.integers(1, 41, size=100).tolist()):
-            looks = tuple(look.settle(rank, 40)[1] if look.closes(batch + 1, 1) else look for look in looks)
+            looks = tuple(look.settle(rank, 40, 10)[1] if look.closes(batch + 1, 1) else look for look in looks)
             best = max(best, wealth_of(looks))
         alarms += best >= 10
     assert alarms <= most_rejections(100, 0.1)
+
+
+@pytest.mark.parametrize("bet", BETS)
+@pytest.mark.parametrize(("total", "limit"), [(7, 2.0), (40, 20.0), (200, 1000.0)])
+def test_no_payoff_takes_the_wealth_above_its_limit_and_the_mean_over_all_ranks_stays_one(bet, total, limit):
+    """Whatever came before: ranks at random, many of them small, up to the limit and beyond; each rank's payoff written out."""
+    draw, (look,), reached = np.random.default_rng(total), first_looks((1,), bet), 0
+    for _ in range(12):
+        paid = np.array([look.settle(rank, total, limit)[0] for rank in range(1, total + 1)])
+        plain = np.array([look.bet.settle(rank, total)[0] for rank in range(1, total + 1)])
+        assert paid.mean() == pytest.approx(1, rel=1e-8)
+        if look.wealth < limit:
+            assert look.wealth * paid.max() <= limit * (1 + 1e-8)
+            assert (paid >= np.minimum(plain, paid.max()) * (1 - 1e-12)).all()
+        else:
+            reached += 1
+            assert paid == pytest.approx(plain)
+        _, look = look.settle(max(1, int(total * draw.random() ** 4)), total, limit)
+    assert reached
+
+
+def test_cut_payoffs_are_the_solution_of_their_equation():
+    """By bisection, for payoffs that come to the cut in one cell, in several and in none."""
+    payoffs = first_bet("power").payoffs(200)
+    for most in (1.01, 1.5, 4.0, 20.0, 1000.0):
+        low, high = 1.0, 1e6
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (low, middle) if np.minimum(middle * payoffs, most).mean() > 1 else (middle, high)
+        assert float(boost(payoffs, most)) == pytest.approx(low, rel=1e-6)
+
+
+@pytest.mark.parametrize(("quiet", "total"), [(0, 10_000), (10, 10_000), (50, 100_000)])
+def test_one_batch_of_the_smallest_pvalue_raises_the_alarm_at_once(quiet, total):
+    """Early in a stream 1e-4 is enough, later it takes less: ordinary batches before it, the bet and the looks of a monitor."""
+    look = first_looks((1, 4, 8), "adaptive")[0]
+    for rank in np.random.default_rng(quiet).integers(total // 20, total - total // 20, quiet).tolist():
+        look = look.settle(rank, total, 20)[1]
+    assert look.wealth < 20 <= look.settle(1, total, 20)[1].wealth
+
+
+@pytest.mark.parametrize("bet", BETS)
+def test_the_wealth_of_many_streams_in_arrays_is_that_of_the_looks(bet):
+    """What the long runs measure is what a monitor does: 30 blocks of 4, some with small ranks, until the limit."""
+    ranks = np.random.default_rng(4).integers(1, 41, (8, 30)) ** 2 // 40 + 1
+    expected = []
+    for row in ranks.tolist():
+        look, best = first_looks((1, 4), bet)[1], 0.0
+        for rank in row:
+            look = look.settle(rank, 41, 20)[1] if best < 20 else look
+            best = max(best, look.wealth)
+        expected.append(best)
+    assert largest_wealth(bet, ranks, np.full(30, 41), 4, 0.2) == pytest.approx(np.maximum(expected, 0.2))
+    assert min(expected) < 20 <= max(expected)
 
 
 def test_saffron_is_the_papers_formula_and_changes_no_verdict():
@@ -118,7 +174,7 @@ def test_answers_repeat_with_the_seed_and_explain_where():
     assert [answer.looks[-1].rank for answer in ours] == [answer.looks[-1].rank for answer in theirs]
     assert [answer.wealth for answer in ours] == [answer.wealth for answer in theirs]
     assert {column.name for column in ours[-1].explain(max_rows=100).columns} == {"0", "1"}
-    assert [look.batches for look in ours[-1].looks] == [1, 8]
+    assert [look.batches for look in ours[-1].looks] == [1, 4, 8]
     other = watch(8, change=4, seed=1)[1]
     assert [answer.pvalue for answer in other] != [answer.pvalue for answer in ours]
 
@@ -126,7 +182,7 @@ def test_answers_repeat_with_the_seed_and_explain_where():
 def test_acknowledged_the_new_state_is_the_reference():
     monitor, answers = watch(10, change=5)
     monitor.acknowledge()
-    assert (monitor.alarm_, monitor.wealth_, monitor.episode_) == (False, 0.5, 1)
+    assert (monitor.alarm_, monitor.wealth_, monitor.episode_) == (False, 8 / 11, 1)
     assert set(monitor._state.past.numbers) == set(range(answers[-1].since.number, 11))
     data = np.random.default_rng(9)
     assert not any(monitor.update(data.normal(1.5, 1, size=(30, 2))).alarm for _ in range(3))
@@ -139,7 +195,7 @@ def test_dismissed_the_past_stays_and_evidence_starts_anew():
     monitor, _ = watch(10, change=5)
     rows = monitor._state.past.table.rows
     monitor.dismiss()
-    assert (monitor.alarm_, monitor.wealth_, monitor.episode_, monitor._state.past.table.rows) == (False, 0.5, 1, rows)
+    assert (monitor.alarm_, monitor.wealth_, monitor.episode_, monitor._state.past.table.rows) == (False, 8 / 11, 1, rows)
     assert monitor.update(np.random.default_rng(9).normal(size=(30, 2))).number == 11
 
 
@@ -157,6 +213,11 @@ def test_tiny_batches_accumulate_evidence(rows):
     assert not answers[15].alarm
     assert answers[-1].alarm
     assert monitor.number_ == 48
+
+
+def test_a_batch_of_one_row_is_called_one_row():
+    _, (answer,) = watch(1, rows=1)
+    assert str(answer).endswith(", 1 row")
 
 
 def test_what_is_kept_is_bounded():

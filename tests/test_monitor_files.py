@@ -13,6 +13,7 @@ import pytest
 from benchmarks.monitoring_streams import MeanDifference
 from cpmmd import DriftMonitor, History, MonitorFile
 from cpmmd.errors import InputError
+from cpmmd.monitoring.monitor_storage import pack
 from cpmmd.storage.container import read_file, write_file
 from helpers import mixed_frame
 
@@ -59,7 +60,7 @@ def test_saved_after_every_batch_the_answers_are_those_of_one_that_stays_in_memo
         assert {**ours.to_dict(), "time": ""} == {**theirs.to_dict(), "time": ""}
         monitor = again
     assert monitor.dismiss().save(tmp_path / "monitor") is None
-    assert DriftMonitor.load(tmp_path / "monitor").wealth_ == monitor.wealth_ == 0.5
+    assert DriftMonitor.load(tmp_path / "monitor").wealth_ == monitor.wealth_ == pytest.approx(2 / 3)
 
 
 def test_a_batch_sent_twice_counts_once_and_the_same_rows_under_another_name_count_again(tmp_path):
@@ -100,6 +101,18 @@ def test_damaged_foreign_and_forged_files_are_refused_with_a_sentence(tmp_path):
     write_file(path, {**tensors, "bet.1": tensors["bet.1"] * np.nan}, description, kind="monitor")
     with pytest.raises(InputError, match="bets"):
         DriftMonitor.load(path)
+
+
+def test_a_file_from_before_looks_kept_their_wealth_goes_on_with_equal_shares(tmp_path):
+    monitor = DriftMonitor(**CHEAP, bet="average", looks=(1, 2)).fit(np.random.default_rng(0).normal(size=(40, 2)))
+    monitor.update(np.random.default_rng(1).normal(size=(10, 2)), "day 1")
+    tensors, description = pack(monitor._state)
+    bet = monitor._state.looks[0].bet
+    old = {name: values for name, values in tensors.items() if not name.startswith("wealth.")}
+    write_file(tmp_path / "old", old, description, kind="monitor")
+    opened = DriftMonitor.load(tmp_path / "old")
+    assert [look.wealth for look in opened._state.looks] == pytest.approx([np.exp(bet.log_wealth) / 2, 0.5])
+    assert opened.update(np.random.default_rng(2).normal(size=(10, 2)), "day 2").number == 2
 
 
 def test_a_history_of_the_version_before_opens_and_takes_a_monitor(tmp_path):

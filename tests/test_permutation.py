@@ -1,5 +1,8 @@
 """The dense engine against enumeration and naive loops."""
 
+from collections import Counter
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -99,6 +102,72 @@ def test_exact_ties_of_discrete_data_survive_rounding(seed):
     # MMD2 is a strictly increasing function of the imbalance |sum(x) - sum(z)/2| on binary data.
     extreme = np.abs(ones - z.sum() / 2)
     assert result.pvalue == pytest.approx(np.mean(extreme >= extreme[0]))
+
+
+def sharp(rng, d=100, rows=50, shift=0.5):
+    """A Gaussian kernel whose bandwidth is a fourteenth of the distances: e^-100 beside a diagonal of ones."""
+    z = np.vstack([rng.normal(size=(rows, d)), rng.normal(shift, 1, size=(rows, d))])
+    return ((z[:, None] - z[None]) ** 2).sum(axis=2) / 2
+
+
+def test_a_kernel_of_tiny_values_is_ranked_as_one_of_large_values():
+    # The unbiased MMD does not see the diagonal, and ranks do not see a factor: the oracle is the same matrix times e^c.
+    rejections = 0
+    for seed in range(40):
+        exponents = sharp(np.random.default_rng(seed))
+        apart = exponents[~np.eye(len(exponents), dtype=bool)]
+        tiny, large = np.exp(-exponents), np.exp(apart.min() - exponents)
+        np.fill_diagonal(large, 0.0)
+        assert tiny[~np.eye(len(tiny), dtype=bool)].max() < 1e-20
+        result, expected = (rank(K, 50, 199, np.random.default_rng(seed)) for K in (tiny, large))
+        assert result.pvalue == expected.pvalue
+        assert result.ties == 1
+        rejections += result.pvalue <= 0.05
+    assert rejections >= 20  # it was 0: eps times the diagonal's mean counted every relabeling as a tie
+
+
+def lattice_pvalue(z, m, per_unit):
+    """Return p of exp(-per_unit |z - z'|^2) on distinct integers, by enumeration.
+
+    Two relabelings are equal where, at each distance, the weights of its pairs add up to the same rational number; others are
+    compared in 80 digits.
+    """
+    size = len(z)
+
+    def weights(chosen):
+        inside, n = set(chosen), size - m
+        total = Counter()
+        for i, j in combinations(range(size), 2):
+            both = (i in inside) + (j in inside)
+            share = Fraction(2, m * (m - 1)) if both == 2 else Fraction(-2, m * n) if both else Fraction(2, n * (n - 1))
+            total[int(z[i] - z[j]) ** 2] += share
+        return total
+
+    def value(weighed):
+        with localcontext(prec=80):
+            terms = (
+                Decimal(w.numerator) / Decimal(w.denominator) * (-Decimal(per_unit) * apart).exp() for apart, w in weighed.items()
+            )
+            return sum(terms, Decimal(0))
+
+    every = [weights(chosen) for chosen in combinations(range(size), m)]
+    observed = value(every[0])
+    return np.mean([one == every[0] or value(one) > observed for one in every])
+
+
+@pytest.mark.parametrize("own", [0, 20, 300])  # of each row's own coordinate: values of e^-300 beside a diagonal of ones
+@pytest.mark.parametrize("per_unit", [0.01, 0.3])
+def test_ties_of_a_lattice_stay_ties_under_a_sharp_kernel(per_unit, own):
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        z = rng.permutation(8)
+        expected = lattice_pvalue(z, 4, per_unit)
+        for scale in (1.0, 0.1, 1 / 3):  # distances that are no whole numbers any more, with rounding of their own
+            K = np.exp(-own - per_unit * ((scale * z[:, None] - scale * z) / scale) ** 2)
+            np.fill_diagonal(K, 1.0)
+            result = rank(K, 4, 999, rng)
+            assert result.pvalue == pytest.approx(expected, abs=1e-12)
+            assert result.ties > 1  # the samples exchanged, the lattice reflected
 
 
 def test_constant_kernel_gives_p_one():

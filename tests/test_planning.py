@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from scipy import stats
 from cpmmd import CpmmdError, power_from_pilot, two_sample_test
 from cpmmd.procedures.base import Procedure
 from cpmmd.studies.planning.law import Draws, Range, fit_law
-from cpmmd.studies.planning.power_table import PowerTable
+from cpmmd.studies.planning.power_table import PowerRow, PowerTable
 
 QUICK = {"method": "median", "n_permutations": 99, "repetitions": 30}
 
@@ -186,3 +187,18 @@ def test_mistakes_get_a_sentence(change, message):
                 **{k: v for k, v in change.items() if k != "x"},
             }
         )
+
+
+def test_inside_the_pilot_what_was_observed_comes_first():
+    rows = (
+        PowerRow(25, 0.42, 0.30, 0.55, 0.31, 100, extrapolated=False),
+        PowerRow(100, 0.90, 0.80, 0.95, 1.0, 1, extrapolated=False),  # all rows can be drawn in one way only
+        PowerRow(200, 0.97, 0.90, 0.99, None, 0, extrapolated=True),
+    )
+    assert [row.estimate for row in rows] == [0.31, 0.90, 0.97]
+    table = PowerTable(rows, Range(61, 44, 88), 0.8, "median", 0.05, (100, 120), 99, 0)
+    inside, alone, beyond = str(table).splitlines()[2:]
+    assert re.search(r"25 +0\.31 +\(100 draws\) +0\.42, 0\.30 to 0\.55", inside)
+    assert re.search(r"100 +0\.90 +\(by the law\) +0\.90", alone)
+    assert re.search(r"200 +0\.97 +\(extrapolated\) +0\.97", beyond)
+    assert [row["estimate"] for row in table.to_dict()["rows"]] == [0.31, 0.90, 0.97]

@@ -1,29 +1,13 @@
 """Reports in a real browser: nothing fails, nothing is fetched, nothing foreign runs, tables sort, nothing overflows."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from browsing import PHONE, VIEWS, Visit, started_browser
 from cpmmd import two_sample_test
 from cpmmd.report.series import write_series
 from helpers import HOSTILE_NAMES, sample_named
-
-CHROMIUM = shutil.which("chromium")
-if CHROMIUM is None:
-    pytest.skip("no chromium on the PATH (on Debian: apt-get install chromium)", allow_module_level=True)
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install playwright)")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-DESKTOP, PHONE = {"width": 1180, "height": 900}, {"width": 390, "height": 844}
-VIEWS = {"light": ("light", DESKTOP), "dark": ("dark", DESKTOP), "phone": ("light", PHONE), "dark phone": ("dark", PHONE)}
 
 
 def sample(seed, rows, shift, names=("amount", "colour", "age")):
@@ -101,33 +85,8 @@ def reports(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_api.sync_playwright() as playwright:
-        program = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    with started_browser() as program:
         yield program
-        program.close()
-
-
-class Visit:
-    """A page that was opened, with all that it asked for and complained of."""
-
-    def __init__(self, browser, address, view="light"):
-        scheme, size = VIEWS[view]
-        self.context = browser.new_context(color_scheme=scheme, viewport=size)
-        self.page, self.complaints, self.requests = self.context.new_page(), [], []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.complaints.append("a dialog opened"), dialog.dismiss()))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(address)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.context.close()
-
-    def column(self, table, position):
-        return self.page.locator(f"#{table} tbody tr > :nth-child({position + 1})").all_inner_texts()
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -136,8 +95,7 @@ def test_a_report_opens_quietly_and_fits_the_screen(browser, reports, name, view
     with Visit(browser, reports[name], view) as visit:
         assert visit.complaints == []
         assert visit.requests == [reports[name]]
-        width, room = visit.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-        assert width <= room
+        assert visit.fits()
         assert visit.page.locator("svg:not(.mini)").count() == visit.page.locator("figure").count() > 0
 
 

@@ -7,7 +7,7 @@ from cpmmd import Bandwidth, CpmmdError, LaplacianL1, MedianTest, Polynomial, Ra
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.kernels.tilers import GramTiler, tiler_for
 from cpmmd.permutation import engine, mmd
-from cpmmd.permutation.binned import bin_sums, binned_statistics, cut_bins, cut_pieces, relabelings
+from cpmmd.permutation.binned import bin_sums, binned_statistics, cut_bins, cut_pieces, relabelings, take_bins
 from cpmmd.permutation.memory import TilePlan, plan_tiles
 from helpers import assert_level, null_pvalues
 
@@ -218,3 +218,18 @@ def test_a_large_training_half_is_cut_and_the_rest_is_tested(large):
     result = two_sample_test(*large, method=SplitTest(max_train_rows=400), rng=0, n_permutations=99)
     assert len(result.evidence.trained) <= 400
     assert sum(result.tested_sizes) > 5900
+
+
+@pytest.mark.parametrize("panel_rows", [64, 200, 10_000])
+def test_digits_do_not_depend_on_how_rows_are_cut_into_panels(panel_rows):
+    # Two rows are so far out that the product needs double precision: all tiles have it then, not those of their panel alone.
+    rows = np.random.default_rng(3).normal(size=(400, 3))
+    rows[17], rows[230] = 4e3, 4e3 + 1e-3
+    bins = take_bins(np.arange(200), 200 + np.arange(200), 1, 200, 200)
+    kernel = ScaledKernel(Bandwidth(), 1.0)
+    tiler = tiler_for(kernel, rows)
+    cut, whole = (bin_sums(rows.__getitem__, tiler, bins, TilePlan(64, size))[0] for size in (panel_rows, 400))
+    np.testing.assert_array_equal(cut, whole)
+    exact = kernel.gram(rows)
+    np.fill_diagonal(exact, 0.0)
+    np.testing.assert_allclose(whole, exact, rtol=2e-6, atol=1e-9)

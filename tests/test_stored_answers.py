@@ -1,9 +1,9 @@
 """Ten stored pairs: the p-value of every method stays what it was, to the last digit.
 
 Made with 199 relabelings and rng = the number of the pair, before the tree was reorganised; those of ``cp-full`` when its classes
-got spectral parameters. Trained methods repeat on one kind of
-processor only (a hundred steps of Adam turn its last digit into another kernel), so theirs are held to the same answers, and
-to the same digits where ``CPMMD_STORED_TRAINED=1`` says that this machine is of the kind that made them.
+got spectral parameters; those of mixtures when rounding on the kernel's diagonal ceased to train them. Trained methods repeat on
+one kind of processor only (a hundred steps of Adam turn its last digit into another kernel), so theirs are held to the same
+answers, and to the same digits where ``CPMMD_STORED_TRAINED=1`` says that this machine is of the kind that made them.
 """
 
 import json

@@ -22,6 +22,13 @@ print(result)
 
 # %%
 # The statistic among its relabelings, and the evidence of every class along its bandwidths.
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-plotting.null_distribution(result, ax=left)
-plotting.criterion_path(result, ax=right)
+figure, (above, below) = plt.subplots(2, 1, figsize=(7.5, 8), height_ratios=(2, 3), layout="constrained")
+plotting.null_distribution(result, ax=above)
+plotting.criterion_path(result, ax=below)
+
+# %%
+# What to see: above, the statistic of these samples stands far to the right of all 999 relabelings, so p is the smallest
+# possible, 1/1000. Below, every point is one kernel, and its height the evidence that it has; the dotted line of a class is
+# what searching it costs. Gaussians on raw columns see little. Divided by the spectrum, or standardised, they see much:
+# several classes clear their line by far. The star is the simplest kernel that shows the difference alone, not the highest
+# point.

@@ -28,11 +28,13 @@ from .kernels.bandwidth import Bandwidth as Bandwidth
 from .kernels.deep.families import Deep as Deep
 from .kernels.deep.families import Mixture as Mixture
 from .kernels.laplacian_l1 import LaplacianL1 as LaplacianL1
+from .kernels.linear_map import LinearMap as LinearMap
 from .kernels.polynomial import Polynomial as Polynomial
 from .kernels.radius import Radius as Radius
 from .monitoring.answers import LookResult as LookResult
 from .monitoring.answers import MonitorAnswer as MonitorAnswer
 from .monitoring.batches import BatchResult as BatchResult
+from .monitoring.checking import CheckedBatch as CheckedBatch
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
 from .monitoring.monitor import DriftMonitor as DriftMonitor
@@ -68,6 +70,7 @@ from .storage.kernels import save_kernel as save_kernel
 from .studies.many import ManyResults as ManyResults
 from .studies.many import run_many as run_many
 from .studies.multiplicity import benjamini_hochberg as benjamini_hochberg
+from .studies.multiplicity import benjamini_yekutieli as benjamini_yekutieli
 from .studies.planning.pilot import power_from_pilot as power_from_pilot
 from .studies.planning.power_table import PowerRow as PowerRow
 from .studies.planning.power_table import PowerTable as PowerTable

@@ -17,7 +17,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "mmd": ("gretton2012kernel",),
     "binned permutations": ("domingo2025cheap",),
     "several splits": ("vovk2020combining", "meinshausen2009pvalues"),
-    "adjusted p-values": ("benjamini1995controlling",),
+    "adjusted p-values": ("benjamini1995controlling", "benjamini2001control"),
     "higgs": ("baldi2014searching",),
     "tep": ("downs1993plant",),
     "mnist": ("lecun1998gradient",),

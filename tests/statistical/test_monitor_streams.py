@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.monitoring_streams import ALPHA, CASES, LOOKS, PATHS, ever, run, uniformity
+from benchmarks.monitoring_streams import ALPHA, CASES, LOOKS, ever, run, uniformity
+from cpmmd.monitoring.bets import BETS
 
 pytestmark = pytest.mark.statistical
 WATCHED = [name for name, case in CASES.items() if not case.fixed and "1000" not in name]
@@ -20,7 +21,7 @@ def test_ranks_are_uniform_and_independent_and_alarms_rare_for_every_bet(name):
     assert abs(measured["in standard errors"]) < 3.3
     assert measured["spread / binomial"] < 1.15
     limit = ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / len(found[1][0]))
-    for bet in PATHS:
+    for bet in BETS:
         for looks in ((1,), LOOKS):
             assert ever(found, bet, looks) <= limit
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cpmmd.cli.batches import Checked
 from cpmmd.cli.comparison import Answering
 from cpmmd.cli.output import COMMAND, note, probability, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.progress import progress
 
+if TYPE_CHECKING:
+    from cpmmd.monitoring.checking import CheckedBatch
+
 
 def write_report(
-    series: list[dict[str, Any]], checked: list[Checked], path: str, alpha: float, detector_file: str, again: str
+    series: list[dict[str, Any]], checked: list[CheckedBatch], path: str, alpha: float, detector_file: str, again: str
 ) -> None:
     """Write the report of a series, and of the batches of this call that could not be tested."""
     from cpmmd.report.series import write_series
@@ -27,7 +29,7 @@ def _whole(again: str) -> str | None:
     return again if len(again) <= COMMAND else None
 
 
-def answer(checked: list[Checked], alpha: float, detector_file: str, again: str, answering: Answering) -> None:
+def answer(checked: list[CheckedBatch], alpha: float, detector_file: str, again: str, answering: Answering) -> None:
     """Print the answer."""
     answered = [batch for batch in checked if batch.error is None]
     differing = [batch for batch in answered if batch.differs]
@@ -58,14 +60,14 @@ def _sentence(answered: int, differing: int, failed: int, alpha: float) -> str:
     return f"{differing} of {batches} differ{'s' * (differing == 1)} from the reference (adjusted p <= {alpha:g}).{more}"
 
 
-def _since(batch: Checked) -> str:
+def _since(batch: CheckedBatch) -> str:
     """Say from when an answer is, and from which file where that was another one."""
     record = batch.record
     called = "" if record["batch"] == batch.name else f" as {record['batch']}"
     return f", in history ({str(record['time'])[:10]}{called})"
 
 
-def _line(batch: Checked) -> tuple[str, ...]:
+def _line(batch: CheckedBatch) -> tuple[str, ...]:
     if batch.error is not None:
         return (batch.name, "error", *[""] * 5)
     record = batch.record

@@ -27,7 +27,7 @@ def demonstrate(folder: str, *, force: bool = False) -> None:
     try:
         place.mkdir(parents=True, exist_ok=True)
         benign, malignant, others = (place / f"{name}.csv" for name in ("benign", "malignant", "more_benign"))
-        names, kinds = _tumours()
+        names, kinds = tumours()
         texts = [_csv(names, rows) for rows in kinds]
         for file, text in zip((benign, malignant, others), texts, strict=True):
             if not (file.is_file() and file.read_bytes() == text):  # a demo that ran before left the same
@@ -55,7 +55,7 @@ def _compare(files: list[str], report: str | None, *, force: bool = False) -> No
     compare_files(files, Reading(), Settings(seed=SEED), Answering(report=report, force=force))
 
 
-def _tumours() -> tuple[list[str], list[Any]]:
+def tumours() -> tuple[list[str], list[Any]]:
     """Return the measurements' names; then benign, malignant and more benign tumours."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer

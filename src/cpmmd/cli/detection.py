@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cpmmd.cli.batch_answers import answer, write_report
-from cpmmd.cli.batches import Checked, Testing, decide, judge_at
+from cpmmd.cli.batches import BatchFile, batch_names
 from cpmmd.cli.comparison import Answering
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import COMMAND, note, say, say_json
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import STDIN, Reading, Settings, command_line
 from cpmmd.errors import InputError
+
+if TYPE_CHECKING:
+    from cpmmd.monitoring.checking import BatchCheck, CheckedBatch
 
 NOT_FOR_MONITORS = {"pairs": "--pair-by", "blocks": "--blocks"}
 
@@ -111,6 +114,7 @@ def check(
 ) -> tuple[bool, bool]:
     """Test batches against a detector; whether any differs, and whether any could not be tested."""
     from cpmmd.core import validation
+    from cpmmd.monitoring.checking import BatchCheck
     from cpmmd.monitoring.detector import DriftDetector
     from cpmmd.monitoring.history import History
 
@@ -123,7 +127,8 @@ def check(
     alpha = validation.open_unit("alpha", detector.alpha if checking.alpha is None else checking.alpha)
     history = None if checking.history is None else History(checking.history)
     try:
-        checked, series = _check_all(Testing(detector, reading, checking.missing), files, history, checking, alpha, answering)
+        batch_check = BatchCheck(detector, alpha, checking.missing, history, checking.again, progress)
+        checked, series = _check_all(batch_check, files, reading, explain=answering.explain)
     finally:
         if history is not None:
             history.close()
@@ -142,22 +147,20 @@ def _check_files(files: Sequence[str], checking: Checking) -> None:
 
 
 def _check_all(
-    testing: Testing, files: Sequence[str], history: Any, checking: Checking, alpha: float, answering: Answering
-) -> tuple[list[Checked], list[dict[str, Any]]]:
+    batch_check: BatchCheck, files: Sequence[str], reading: Reading, *, explain: bool
+) -> tuple[list[CheckedBatch], list[dict[str, Any]]]:
     """Return the batches of this call, and the records of the whole series."""
-    earlier = [] if history is None else judge_at(alpha, history.records())
+    from cpmmd.monitoring.checking import CheckedBatch
+
     if not files:
-        return [Checked(record["batch"], record) for record in earlier], earlier
-    known = {} if checking.again else {record["key"]: record for record in earlier}
-    checked = testing.test_all(files, known, None if history is None else history.append)
-    checked = decide(testing.refine(checked, files, alpha), alpha, explain=answering.explain)
-    if history is None:
+        earlier = batch_check.series()
+        return [CheckedBatch(record["batch"], record) for record in earlier], earlier
+    detector = batch_check.detector
+    aside = tuple(filter(None, (detector.groups, detector.strata, detector.pairs)))
+    named = {name: BatchFile(file, reading, aside) for file, name in zip(files, batch_names(files), strict=True)}
+    found = batch_check.run([file.source(name) for name, file in named.items()], explain=explain)
+    checked = [named[batch.name].in_words(batch) for batch in found]
+    if batch_check.history is None:
         return checked, [batch.record for batch in checked if batch.record]
-    _settle(history, checked)
-    return checked, judge_at(alpha, history.records())
-
-
-def _settle(history: Any, checked: list[Checked]) -> None:
-    """Write the decisions, which take all batches of the call, beside the p-values, which were kept one by one."""
-    history.settle(batch.record for batch in checked if batch.judged and batch.kept)
     note(f"the history keeps its earlier record of {batch.name}" for batch in checked if batch.judged and not batch.kept)
+    return checked, batch_check.series()

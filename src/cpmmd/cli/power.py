@@ -66,15 +66,15 @@ def _say(table: Any, again: str, plot: str | None) -> None:
     rows = [
         (
             str(row.size),
-            f"{row.power:.2f}",
-            f"{row.low:.2f} to {row.high:.2f}",
-            "extrapolated" if row.observed is None else f"{row.observed:.2f} of {row.repetitions} draws",
+            f"{row.estimate:.2f}",
+            row.source,
+            f"{row.power:.2f}, {row.low:.2f} to {row.high:.2f}",
         )
         for row in table.rows
     ]
-    say_table((f"{table.unit} of each", "power", "90% interval", "observed"), rows, right=(0, 1, 2))
+    say_table((f"{table.unit} of each", "power", "from", "law, 90% interval"), rows, right=(0, 1))
     say()
-    say("Draws are without replacement; the power and its interval come from the law fitted to all of them.")
+    say("Draws are without replacement: within the pilot power is their share of rejections, beyond it the fitted law's.")
     say_end(again, "Plot", plot)
 
 

@@ -40,16 +40,6 @@ def sample_names(x: str, y: str) -> tuple[str, str]:
     return (x, y) if x != y else (f"{x} (first)", f"{y} (second)")
 
 
-def effect_of(result: TestResult) -> float | None:
-    """Return how often a row is told from one of the other sample, as its explanation says; None where that cannot be said."""
-    from cpmmd.explain.explanation import effect_size
-
-    try:
-        return effect_size(result).probability
-    except CpmmdError:
-        return None
-
-
 def say_where(explanation: Explanation) -> None:
     """Print the sentences, the columns that differ, and pairs that changed."""
     from cpmmd.explain.words import in_header

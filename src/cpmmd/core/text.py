@@ -31,15 +31,15 @@ def harmless(value: Any, limit: int = NAME) -> str:
     return _shorten(text, limit) or "(empty)"
 
 
-def counted(number: int, thing: str) -> str:
+def counted(number: int, thing: str, things: str | None = None) -> str:
     """Return a number of things as people say it.
 
     Examples
     --------
-    >>> counted(1, "row"), counted(3, "row")
-    ('1 row', '3 rows')
+    >>> counted(1, "row"), counted(3, "row"), counted(2, "stratum", "strata")
+    ('1 row', '3 rows', '2 strata')
     """
-    return f"{number} {thing}{'s' * (number != 1)}"
+    return f"{number} {thing if number == 1 else things or thing + 's'}"
 
 
 def bytes_in_words(count: float) -> str:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from cpmmd.core.parallel import available_cores
+from cpmmd.core.text import counted
 from cpmmd.errors import InputError, Setting, unknown_name
 
 
@@ -100,9 +101,9 @@ def permutation_count(n_permutations: object, alpha: float) -> int:
     needed = permutations_needed(alpha)
     if count < needed:
         raise InputError(
-            "The smallest p-value of {count} permutations is 1/{total}, above {level}: the test could never reject. Use {more} "
+            "The smallest p-value of {count} is 1/{total}, above {level}: the test could never reject. Use {more} "
             "or more (999 is the default).",
-            count=count,
+            count=counted(count, "permutation"),
             total=count + 1,
             level=Setting("alpha", alpha),
             more=Setting("n_permutations", needed),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,31 +15,34 @@ if TYPE_CHECKING:
 ROWS = 2000  # of each sample, from its beginning, that are looked at
 COLUMNS = 100
 LEFT = 0.1  # share of the long-run variance that block sums may miss
-FEWEST_BLOCKS = 5  # of the smaller sample: 252 relabelings
 
 
 def block_length(pool: Pool) -> int:
     """Return the rows of a block that are enough for the most dependent column.
 
     With lag correlations r_k the sum of n dependent rows has about n (1 + 2 sum r_k) times the variance of a row; blocks of K
-    rows miss 2 sum k r_k / K of it. K keeps that below a tenth, and leaves at least five blocks of the smaller sample. Ranks are
-    taken within each sample, so that no difference between the samples is seen, lag by lag until one is within rounding of zero.
+    rows miss 2 sum k r_k / K of it. K keeps that below a tenth, however few blocks that leaves: shorter ones would not keep the
+    level. Ranks are taken within each sample, so that no difference between the samples is seen, lag by lag until one is within
+    rounding of zero.
     """
-    most = longest_block(pool)
     parts, _ = ranked_columns(pool)
-    lags = lag_correlations(parts, most_lags=4 * most)
-    if not lags.size:
-        return 1
-    steps = np.arange(1, len(lags) + 1)[:, None]
     noise = 2 / np.sqrt(sum(map(len, parts)))
-    alive = np.cumprod(lags > noise, axis=0) * lags
-    missed, variance = 2 * (steps * alive).sum(axis=0), 1 + 2 * alive.sum(axis=0)
-    return int(np.clip(np.ceil((missed / (LEFT * variance)).max(initial=1.0)), 1, most))
+    alive = _until(lag_correlations(parts), noise)
+    if not alive.size:
+        return 1
+    missed, variance = 2 * (np.arange(1, len(alive) + 1) @ alive), 1 + 2 * alive.sum(axis=0)
+    return int(np.clip(np.ceil((missed / (LEFT * variance)).max()), 1, min(pool.m, pool.n)))
 
 
-def longest_block(pool: Pool) -> int:
-    """Return the rows of the longest block that the smaller sample has enough of."""
-    return max(1, min(pool.m, pool.n) // FEWEST_BLOCKS)
+def _until(lags: Iterable[Array], noise: float) -> Array:
+    """Return the correlations (lags x columns) before each column's first one within the noise, the others zero."""
+    kept: list[Array] = []
+    for lag in lags:
+        above = np.where(lag > noise, lag, 0.0)
+        kept.append(above if not kept else np.where(kept[-1] > 0, above, 0.0))
+        if not kept[-1].any():
+            break
+    return np.array(kept)
 
 
 def ranked_columns(pool: Pool, leave: Collection[str] = ()) -> tuple[list[Array], list[str]]:
@@ -69,8 +72,9 @@ def _ranks(values: Array) -> Array:
     return np.asarray(ranks / spread if spread > 0 else np.zeros(len(ranks)))
 
 
-def lag_correlations(parts: list[Array], *, most_lags: int) -> Array:
-    """Return the correlation at each lag (rows) of each column over both samples."""
-    lags = range(1, min(most_lags, *(len(part) - 1 for part in parts)) + 1)
+def lag_correlations(parts: list[Array], most_lags: int | None = None) -> Iterator[Array]:
+    """Yield the correlation of each column over both samples at lag 1, 2, ... (rows)."""
+    last = min(len(part) - 1 for part in parts)
     total = np.maximum(sum(np.square(part).sum(axis=0) for part in parts), 1e-300)
-    return np.array([sum((part[k:] * part[:-k]).sum(axis=0) for part in parts) / total for k in lags])
+    for k in range(1, (last if most_lags is None else min(most_lags, last)) + 1):
+        yield np.asarray(sum(np.einsum("ij,ij->j", part[k:], part[:-k]) for part in parts) / total)

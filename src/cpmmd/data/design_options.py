@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Rows
+from cpmmd.core.text import counted
 from cpmmd.data.numbers import Chosen
 from cpmmd.data.scalars import category_text
 from cpmmd.data.table import Objects, Table
@@ -128,11 +129,11 @@ def _array(value: Any, position: int | None, table: Table, sample: str, paramete
         )
     if len(parts[position]) != table.rows:
         raise InputError(
-            "{parameter} must have a value for each row. Got {got} for the {rows} rows of {sample}.",
+            "{parameter} must have a value for each row. Got {got} for the {rows} of {sample}.",
             parameter=parameter,
             sample=sample,
             got=len(parts[position]),
-            rows=table.rows,
+            rows=counted(table.rows, "row"),
         )
     return parts[position]
 
@@ -143,12 +144,12 @@ def _refuse_missing(values: npt.NDArray[Any], parameter: str, sample: str) -> No
         gaps = np.array([category_text(v) is None for v in values]) if values.dtype.kind == "O" else np.zeros(len(values), bool)
     if gaps.any():
         raise InputError(
-            "{parameter} must have a value in every row. It is missing in {count} rows of {sample}, the first of them {row} "
+            "{parameter} must have a value in every row. It is missing in {count} of {sample}, the first of them {row} "
             "(counted from 0); fill them in, or leave those rows out.",
             parameter=parameter,
             sample=sample,
             row=int(gaps.argmax()),
-            count=int(gaps.sum()),
+            count=counted(int(gaps.sum()), "row"),
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from cpmmd.core.arrays import Labels, Rows
+from cpmmd.core.text import counted
 from cpmmd.data.designs import BLOCK, GROUP, PAIR, ROW, Design
 from cpmmd.data.table import Objects
 from cpmmd.errors import InputError, Setting, name_some
@@ -61,10 +62,9 @@ def _pairs(coded: Coded, in_y: Labels) -> Rows:
     lonely = _in_one(pair, in_y)
     if lonely.any():
         raise InputError(
-            "Every pair must have rows in both samples. {count} stand in one only: {pairs}. Leave them out, or add their "
-            "partners.",
+            "Every pair must have rows in both samples. {count} in one only: {pairs}. Leave them out, or add their partners.",
             parameter="pairs",
-            count=int(lonely.sum()),
+            count=counted(int(lonely.sum()), "stands", "stand"),
             pairs=name_some(names[lonely]),
         )
     if "groups" not in coded:
@@ -101,8 +101,8 @@ def _strata(coded: Coded, in_y: Labels) -> tuple[Rows, Labels, list[str]]:
     if not alone.any():
         return stratum, kept, []
     left = int(np.count_nonzero(~kept & ~in_y)), int(np.count_nonzero(~kept & in_y))
-    note = f"{_number(int(alone.sum()), 'stratum', 'strata')} of one sample only left out: {name_some(names[alone])}"
-    return stratum, kept, [f"{note} ({left[0]} rows of x, {left[1]} of y)"]
+    note = f"{counted(int(alone.sum()), 'stratum', 'strata')} of one sample only left out: {name_some(names[alone])}"
+    return stratum, kept, [f"{note} ({counted(left[0], 'row')} of x, {left[1]} of y)"]
 
 
 def _groups_in_strata(coded: Coded, stratum: Rows, in_y: Labels) -> tuple[Rows, list[str]]:
@@ -115,16 +115,16 @@ def _groups_in_strata(coded: Coded, stratum: Rows, in_y: Labels) -> tuple[Rows, 
         return stratum, []
     if "strata" not in coded:
         raise InputError(
-            "A group must stand in one sample, for it changes sides whole. {count} stand in both: {groups}. If the same groups "
+            "A group must stand in one sample, for it changes sides whole. {count} in both: {groups}. If the same groups "
             "were seen twice, pass {pairs} instead; if labels should move inside them, {strata}.",
             parameter="groups",
-            count=int(both.sum()),
+            count=counted(int(both.sum()), "stands", "stand"),
             groups=name_some(names[both]),
             pairs=Setting("pairs"),
             strata=Setting("strata"),
         )
     own = stratum.max() + 1 + group
-    note = f"{_number(int(both.sum()), 'group stands', 'groups stand')} in both samples: their two parts change places"
+    note = f"{counted(int(both.sum()), 'group stands', 'groups stand')} in both samples: their two parts change places"
     return np.where(both[group], own, stratum), [note]
 
 
@@ -152,14 +152,10 @@ def _require_inside(inner: Rows, outer: Rows, names: Objects, *, what: str, of: 
     torn = np.flatnonzero(np.bincount(both, minlength=len(names)) > 1)
     if len(torn):
         raise InputError(
-            "A {what} must stand in one {of}. {count} stand in several: {names}.",
+            "A {what} must stand in one {of}. {count} in several: {names}.",
             parameter=parameter,
             what=what,
             of=of,
-            count=len(torn),
+            count=counted(len(torn), "stands", "stand"),
             names=name_some(names[torn]),
         )
-
-
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"

@@ -13,6 +13,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Rows
 from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.text import counted
 
 ROW, GROUP, PAIR, BLOCK = "row", "group", "pair", "block"
 
@@ -149,13 +150,14 @@ class Design:
 
     def __str__(self) -> str:
         m, n = self.units
-        of = f" in {self.n_strata} strata" if self.n_strata > 1 or (self.kind == ROW and "strata" in self.given) else ""
+        stratified = self.n_strata > 1 or (self.kind == ROW and "strata" in self.given)
+        of = f" in {counted(self.n_strata, 'stratum', 'strata')}" if stratified else ""
         rows = f"{self.rows[0]} v {self.rows[1]} rows"
         if self.kind == ROW:
             return rows + of
         if self.kind == PAIR:
-            return f"{m} pairs" + ("" if self.rows == (m, n) else f", {rows}")
-        length = "" if self.block_rows is None else f" of {self.block_rows} row{'s' * (self.block_rows > 1)}"
+            return counted(m, "pair") + ("" if self.rows == (m, n) else f", {rows}")
+        length = "" if self.block_rows is None else f" of {counted(self.block_rows, 'row')}"
         return f"{m} v {n} {self.kind}s{length}{of}, {rows}"
 
     def __repr__(self) -> str:

@@ -37,7 +37,7 @@ def _dependent(pool: Pool, leave: tuple[str, ...]) -> tuple[str, ...]:
     parts, columns = ranked_columns(pool, leave)
     if not columns:
         return ()
-    lags = lag_correlations(parts, most_lags=LAGS)
+    lags = np.array(list(lag_correlations(parts, most_lags=LAGS)))
     bound = _bound(lags, sum(map(len, parts)))
     if not lags.size or not (lags > bound).any():
         return ()

@@ -10,7 +10,7 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Rows
-from cpmmd.data.dependence import block_length, longest_block
+from cpmmd.data.dependence import block_length
 from cpmmd.data.design_options import AUTO, DesignOptions, all_codes
 from cpmmd.data.design_rules import make_design
 from cpmmd.data.designs import Design
@@ -67,18 +67,10 @@ def lay_out(pool: Pool, a: Table, b: Table, asked: DesignOptions) -> Pool:
     block_rows = block_length(pool) if asked.blocks == AUTO else asked.blocks
     design, rows, notes = make_design(all_codes(a.aside, b.aside), (pool.m, pool.n), block_rows, asked.described)
     if block_rows is not None:
-        notes.append(_note_blocks(pool, block_rows, chosen=asked.blocks == AUTO))
+        notes.append("blocks are exchangeable as far as dependence fades within their length: the level is approximate")
     if len(rows) < pool.m + pool.n:
         pool = take_rows(pool, rows)
     return replace(pool, design=design, notes=(*pool.notes, *notes))
-
-
-def _note_blocks(pool: Pool, rows: int, *, chosen: bool) -> str:
-    """Say what blocks rest on, and where their length was as much as the samples allow."""
-    note = "blocks are exchangeable as far as dependence fades within their length: the level is approximate"
-    if chosen and rows == longest_block(pool):
-        note += f"; {rows} rows are the longest that these samples have five of, and dependence may reach further"
-    return note
 
 
 def take_rows(pool: Pool, rows: Rows) -> Pool:

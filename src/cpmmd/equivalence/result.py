@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, plain_dict
-from cpmmd.core.text import NAME, harmless
+from cpmmd.core.text import NAME, counted, harmless
 from cpmmd.equivalence.columns import ColumnEquivalence
 from cpmmd.equivalence.joint import JointEquivalence, rate_of_shift
 from cpmmd.equivalence.page import on_screen, page
@@ -60,7 +60,7 @@ class EquivalenceExplanation:
             f"  {_called(c.name, 24):<24} {c.meaning}: {c.low:+.3g} to {c.high:+.3g} standard deviations"
             for c in self.columns[:PRINTED]
         ]
-        more = [f"  and {len(self.columns) - PRINTED} more columns"] if len(self.columns) > PRINTED else []
+        more = [f"  and {counted(len(self.columns) - PRINTED, 'more column')}"] if len(self.columns) > PRINTED else []
         return "\n".join([self.sentence, *lines, *more])
 
 
@@ -225,7 +225,7 @@ class EquivalenceResult:
     @property
     def _shape(self) -> str:
         (m, n), columns = self.sizes, len(self.columns)
-        return f"{m} v {n} rows, {columns} column{'s' * (columns != 1)}"
+        return f"{m} v {n} rows, {counted(columns, 'column')}"
 
 
 def _called(name: str, limit: int = NAME) -> str:

@@ -19,9 +19,11 @@ from cpmmd.explain.sentences import say_told, say_where
 from cpmmd.explain.sides import Sides
 from cpmmd.explain.values import Effect, Explanation, RowEvidence
 from cpmmd.explain.words import SAMPLES
+from cpmmd.kernels.base import ColumnWeighing
 from cpmmd.procedures.outcome import TestOutcome
 
 VALUES_SHOWN = 50  # columns of a row that is shown
+WEIGHTS_SHOWN = 3  # columns that a trained map looks at most
 
 
 def explain(
@@ -85,7 +87,7 @@ def explain(
         names=called,
         **sides,
         held_out=outcome.evidence is not None and outcome.evidence.held_out,
-        notes=(*material.notes, *remarks, *tables.notes, *_notes(every)),
+        notes=(*material.notes, *remarks, *tables.notes, *_notes(every), *_map_notes(outcome, every)),
         outcome=outcome,
     )
 
@@ -147,3 +149,14 @@ def _notes(columns: tuple[DataColumn, ...]) -> list[str]:
     if columns[0].kind == "patch":
         notes.append("columns are patches [rows, columns] of the image; values are means over the patch")
     return notes
+
+
+def _map_notes(outcome: TestOutcome, columns: tuple[DataColumn, ...]) -> list[str]:
+    """Say which columns a trained map looks at, where what it looked at was found to differ."""
+    if not (outcome.reject and isinstance(outcome.kernel, ColumnWeighing)):
+        return []
+    weights = outcome.kernel.column_weights
+    shares = [(float(weights[list(column.encoded)].sum()), column.label) for column in columns]
+    leading = sorted(shares, key=lambda one: -one[0])[:WEIGHTS_SHOWN]
+    said = ", ".join(f"{share:.0%}{' of its weight' * (i == 0)} is on {label}" for i, (share, label) in enumerate(leading))
+    return [f"the trained map looks at some columns more than at others: {said} (evenly spread, {1 / len(columns):.0%} each)"]

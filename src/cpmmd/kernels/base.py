@@ -165,6 +165,15 @@ class FeatureKernel(Protocol):
         """Return h(x) of each row."""
 
 
+@runtime_checkable
+class ColumnWeighing(Protocol):
+    """A kernel that gives each column a weight of its own."""
+
+    @property
+    def column_weights(self) -> Array:
+        """Share of each column that the kernel sees; they add up to 1."""
+
+
 class KernelFamily(ABC):
     """A set of kernels to choose from.
 
@@ -172,9 +181,12 @@ class KernelFamily(ABC):
     ----------
     citations : tuple of str
         Keys in ``citations.bib`` of what to cite for it.
+    proxy_proven : bool
+        Whether c_H of the proxy bound is known in full, or up to an absolute constant only.
     """
 
     citations: ClassVar[tuple[str, ...]] = ()
+    proxy_proven: ClassVar[bool] = True
 
     @abstractmethod
     def proxy_constant(self, columns: int, size: int) -> float | None:

@@ -9,8 +9,8 @@ every few links.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,10 @@ class Tiler(ABC):
     def n_kernels(self) -> int:
         """How many tiles each pair of slices gives."""
 
+    def settled(self, blocks: Iterable[Array]) -> Tiler:  # noqa: ARG002
+        """Return the tiler for a pool whose rows these blocks are: what depends on all of them is decided once, not by tiles."""
+        return self
+
     @abstractmethod
     def operand(self, rows: Array) -> Any:
         """Return rows in the form that tiles are made from."""
@@ -71,23 +75,36 @@ class GaussianTiler(Tiler):
     """Gaussian kernels on the rows: one single-precision product gives the exponent.
 
     ``bandwidths`` go from wide to narrow, a factor sqrt(2) apart; ``centre`` is taken off first, which keeps products small.
+    ``dtype`` is the product's precision, None until a pool has settled it.
     """
 
     bandwidths: Array
     centre: Array
+    dtype: type[np.float32 | np.float64] | None = None
 
     @property
     def n_kernels(self) -> int:
         """One for each bandwidth."""
         return len(self.bandwidths)
 
-    def operand(self, rows: Array) -> tuple[Floating, Floating]:
-        """Return left [2r, -|r|^2, 1] and right [r, 1, -|r|^2]' with r = x / b sqrt(2): their product is -|r - r'|^2."""
+    def settled(self, blocks: Iterable[Array]) -> GaussianTiler:
+        """Return the tiler in the precision that the row farthest from the middle needs."""
+        farthest = max((float(self._scaled(rows)[1].max(initial=0.0)) for rows in blocks), default=0.0)
+        return replace(self, dtype=_precision(farthest))
+
+    def _scaled(self, rows: Array) -> tuple[Array, Array]:
+        """Return r = (x - centre) / b sqrt(2) and |r|^2."""
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = (rows - self.centre) * (np.sqrt(0.5) / self.bandwidths[0])
-            minus = -np.einsum("ij,ij->i", scaled, scaled)[:, None]
-        refuse_overflow("Gaussian kernels", -minus, rows)
-        dtype = np.float32 if -minus.min(initial=0.0) < SINGLE_PRECISION else np.float64
+            squares = np.einsum("ij,ij->i", scaled, scaled)
+        refuse_overflow("Gaussian kernels", squares, rows)
+        return scaled, squares
+
+    def operand(self, rows: Array) -> tuple[Floating, Floating]:
+        """Return left [2r, -|r|^2, 1] and right [r, 1, -|r|^2]' with r = x / b sqrt(2): their product is -|r - r'|^2."""
+        scaled, squares = self._scaled(rows)
+        dtype = self.dtype or _precision(float(squares.max(initial=0.0)))
+        minus = -squares[:, None]
         one = np.ones_like(minus)
         left: Floating = np.hstack([2 * scaled, minus, one]).astype(dtype)
         right: Floating = np.ascontiguousarray(np.hstack([scaled, one, minus]).T.astype(dtype))
@@ -103,6 +120,10 @@ class GaussianTiler(Tiler):
             yield np.exp(exponent, out=exponent)
         else:
             yield from _chain(exponent, self.n_kernels, scratch)
+
+
+def _precision(farthest: float) -> type[np.float32 | np.float64]:
+    return np.float32 if farthest < SINGLE_PRECISION else np.float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +204,10 @@ class FeatureTiler(Tiler):
     def n_kernels(self) -> int:
         """One."""
         return 1
+
+    def settled(self, blocks: Iterable[Array]) -> FeatureTiler:
+        """Return the tiler in the precision that the features of a pool need."""
+        return replace(self, gaussian=self.gaussian.settled(self.kernel.features(rows) for rows in blocks))
 
     def operand(self, rows: Array) -> Any:
         """Return the features of the rows as operands."""

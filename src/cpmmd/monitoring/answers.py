@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.text import counted
 from cpmmd.errors import InputError
 from cpmmd.explain.values import Explanation
 from cpmmd.monitoring.since import Since
@@ -76,7 +77,8 @@ class MonitorAnswer:
     rows : int
         Rows of the batch that were tested.
     wealth : float
-        The evidence against "nothing changed" so far: P(ever >= 1 / alpha) <= alpha.
+        The evidence against "nothing changed" so far: P(ever >= 1 / alpha) <= alpha. A batch that raises the alarm takes it to
+        1 / alpha and not beyond; later ones do.
     alarm : bool
         Whether the wealth has reached 1 / alpha, now or at an earlier batch that was neither acknowledged nor dismissed.
     since : Since or None
@@ -114,7 +116,7 @@ class MonitorAnswer:
     >>> monitor = DriftMonitor(method="median", n_permutations=999, rng=0).fit(data.normal(size=(200, 2)))
     >>> answers = [monitor.update(data.normal(shift, 1, size=(40, 2)), name=f"day {i}") for i, shift in enumerate((0, 0, 1, 1))]
     >>> [answer.alarm for answer in answers], str(answers[-1].since)
-    ([False, False, True, True], 'day 2')
+    ([False, False, False, True], 'day 2')
     """
 
     name: str
@@ -213,8 +215,8 @@ class MonitorAnswer:
         name = " ".join(self.name.split())
         since = f" since {' '.join(self.since.name.split())}" if self.since is not None else ""
         verdict = f"ALARM{since}" if self.alarm else "quiet"
-        sign = ">=" if self.wealth >= 1 / self.alpha else "<"
-        return f"{name}: {verdict} (wealth {self.wealth:.3g} {sign} {1 / self.alpha:g}, p = {self.pvalue:.4g}), {self.rows} rows"
+        sign, rows = ">=" if self.wealth >= 1 / self.alpha else "<", counted(self.rows, "row")
+        return f"{name}: {verdict} (wealth {self.wealth:.3g} {sign} {1 / self.alpha:g}, p = {self.pvalue:.4g}), {rows}"
 
 
 def recall(record: PlainDict) -> MonitorAnswer:

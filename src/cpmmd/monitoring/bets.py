@@ -2,6 +2,7 @@
 
 A rank is uniform on 1..total where nothing changed. A bet pays ``total`` times the mass that a density puts on the rank's cell
 ((rank - 1) / total, rank / total]: the mean over the cells is exactly 1, whatever the density and however coarse the lattice.
+What a bet would pay beyond the wealth at which an alarm is raised is worth nothing; ``boost`` sells it for more elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from cpmmd.errors import unknown_name
 
 # Exponents of the densities a p^(a - 1): 1 does not bet, 0.05 stakes almost everything on p-values below 1e-3.
 EXPONENTS = np.array([1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05])
-PATIENCE = 50  # batches: after batch t, 1 / (PATIENCE + t) of what is not bet begins to be
+SPLIT = np.array([1.0, 2.0, 3.0, 3.0, 3.0, 2.0, 1.0]) / 15  # of what begins to be bet, over all exponents but the first
+PATIENCE = 20.0  # batches: after batch t, 1 / (PATIENCE + t) of what is not bet begins to be
+LEAST_PATIENCE = 2.0  # in blocks, which come seldom: half of the wealth is bet on the first one at most
 RETURN = 0.01  # share that goes back to not betting after each batch: one odd batch is not the beginning of a change
 
 
@@ -29,6 +32,11 @@ def power_payoffs(rank: int, total: int) -> Array:
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
     return np.asarray(power_payoff(EXPONENTS, rank, total), dtype=np.float64)
+
+
+def lattice_payoffs(total: int) -> Array:
+    """Return the same of every rank from 1 to ``total``, a row each."""
+    return np.asarray(total * np.diff((np.arange(total + 1) / total)[:, None] ** EXPONENTS, axis=0), dtype=np.float64)
 
 
 def power_payoff(exponent: Any, rank: int, total: int) -> Any:
@@ -55,6 +63,36 @@ def _mixed_mass(p: float) -> float:
     return p if p in (0.0, 1.0) else (p - 1) / float(np.log(p))
 
 
+def boost(payoffs: Array, most: Any) -> Any:
+    """Return the factor, 1 at least, at which payoffs that are cut at ``most`` are 1 on average.
+
+    Parameters
+    ----------
+    payoffs
+        Of every rank from 1 on, 1 on average, none below the next one; along the last axis.
+    most
+        What brings the wealth to its limit, more than 1: a number, or one for each row of payoffs.
+
+    Notes
+    -----
+    With the first j payoffs cut, the others, multiplied by b, must add up to what is left: b = (total - j most) / (sum of the
+    others). j is the smallest number at which the next payoff, multiplied, is not above the cut.
+
+    Examples
+    --------
+    >>> payoffs = np.array([6.0, 1.0, 0.6, 0.4])
+    >>> payoffs = payoffs / payoffs.mean()
+    >>> factor = boost(payoffs, 2.0)
+    >>> np.minimum(factor * payoffs, 2.0).round(3).tolist()
+    [2.0, 1.0, 0.6, 0.4]
+    """
+    most, total = np.asarray(most)[..., None], payoffs.shape[-1]
+    others = np.cumsum(payoffs[..., ::-1], axis=-1)[..., ::-1]  # of each rank and all larger ones
+    factors = (total - np.arange(total) * most) / others
+    first = np.argmax(factors * payoffs <= most * (1 + 1e-12), axis=-1)
+    return np.maximum(np.take_along_axis(factors, first[..., None], axis=-1)[..., 0], 1.0)
+
+
 @dataclass(frozen=True)
 class PowerBet:
     """The mixture of power calibrators, the same bet on every batch.
@@ -73,15 +111,19 @@ class PowerBet:
         paid = mixed_payoff(rank, total)
         return paid, replace(self, log_wealth=self.log_wealth + float(np.log(paid)))
 
+    def payoffs(self, total: int) -> Array:
+        """Return what each rank would pay."""
+        inner = np.arange(1, total) / total
+        return total * np.diff(np.concatenate([[0.0], (inner - 1) / np.log(inner), [1.0]]))
+
     def tensor(self) -> Array:
         """Return everything it knows."""
         return np.array([self.log_wealth])
 
-    @classmethod
-    def restore(cls, values: Array) -> Self:
+    def restore(self, values: Array) -> Self:
         """Return the bet of what :meth:`tensor` returned."""
         (log_wealth,) = values.tolist()
-        return cls(log_wealth)
+        return replace(self, log_wealth=log_wealth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +138,13 @@ class AdaptiveBet:
         Ranks so far.
     weights
         Share of the wealth on each exponent, for the next rank.
+    patience
+        In ranks.
 
     Notes
     -----
-    A change may begin at any batch: after rank t, 1 / (PATIENCE + t) of what is not bet moves to the bets in equal shares, so
-    that a bet that begins then has about that share of the first wealth, whatever came before; ``RETURN`` of what is bet moves
+    A change may begin at any batch: after rank t, 1 / (patience + t) of what is not bet moves to the bets, so that a bet that
+    begins then has about patience / (patience + t)^2 of the first wealth, whatever came before; ``RETURN`` of what is bet moves
     back. This is the mixture over all sequences of bets and pauses, computed by one recursion.
     """
 
@@ -108,43 +152,49 @@ class AdaptiveBet:
     log_wealth: float = 0.0
     settled: int = 0
     weights: Array | None = None
+    patience: float = PATIENCE
 
     def settle(self, rank: int, total: int) -> tuple[float, Self]:
         """Return what the rank pays, and the bet on the next one."""
-        weights = _first_weights() if self.weights is None else self.weights
-        payoffs = weights * power_payoffs(rank, total)
+        payoffs = self._shares * power_payoffs(rank, total)
         paid = float(payoffs.sum())
         settled = self.settled + 1
-        return paid, replace(
-            self, log_wealth=self.log_wealth + float(np.log(paid)), settled=settled, weights=_move(payoffs / paid, settled)
-        )
+        weights = move(payoffs / paid, settled + self.patience)
+        return paid, replace(self, log_wealth=self.log_wealth + float(np.log(paid)), settled=settled, weights=weights)
+
+    def payoffs(self, total: int) -> Array:
+        """Return what each rank would pay."""
+        return np.asarray(lattice_payoffs(total) @ self._shares)
+
+    @property
+    def _shares(self) -> Array:
+        return move(np.eye(len(EXPONENTS))[0], self.patience) if self.weights is None else self.weights
 
     def tensor(self) -> Array:
         """Return everything it knows."""
-        weights = _first_weights() if self.weights is None else self.weights
-        return np.array([self.log_wealth, self.settled, *weights])
+        return np.array([self.log_wealth, self.settled, *self._shares])
 
-    @classmethod
-    def restore(cls, values: Array) -> Self:
+    def restore(self, values: Array) -> Self:
         """Return the bet of what :meth:`tensor` returned."""
         log_wealth, settled, *weights = values.tolist()
         if len(weights) != len(EXPONENTS) or min(weights) < 0 or abs(sum(weights) - 1) > 1e-6:
             raise ValueError("its bets are no shares of a whole")
-        return cls(log_wealth, int(settled), np.array(weights))
+        return replace(self, log_wealth=log_wealth, settled=int(settled), weights=np.array(weights))
 
 
-def _first_weights() -> Array:
-    idle = np.zeros(len(EXPONENTS))
-    idle[0] = 1.0
-    return _move(idle, 0)
+def move(weights: Array, waited: float) -> Array:
+    """Return the shares of the wealth for the next rank: 1 / waited of what is not bet begins to be, some of what is pauses.
 
-
-def _move(weights: Array, settled: int) -> Array:
-    begin, end = weights[0] / (settled + PATIENCE), RETURN * weights[1:].sum()
-    moved = weights * (1 - RETURN)
-    moved[0] = weights[0] - begin + end
-    moved[1:] += begin / (len(weights) - 1)
-    return moved
+    Parameters
+    ----------
+    weights
+        Shares after the latest rank, that of not betting first; along the last axis.
+    waited
+        The patience and the ranks so far.
+    """
+    idle, bets = weights[..., :1], weights[..., 1:]
+    paused = RETURN * bets.sum(axis=-1, keepdims=True)
+    return np.concatenate([idle * (1 - 1 / waited) + paused, bets * (1 - RETURN) + idle / waited * SPLIT], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,24 +215,28 @@ class AverageBet:
         after = replace(self, power=self.power.settle(rank, total)[1], adaptive=self.adaptive.settle(rank, total)[1])
         return float(np.exp(after.log_wealth - self.log_wealth)), after
 
+    def payoffs(self, total: int) -> Array:
+        """Return what each rank would pay."""
+        share = float(np.exp(self.power.log_wealth - self.log_wealth)) / 2
+        return share * self.power.payoffs(total) + (1 - share) * self.adaptive.payoffs(total)
+
     def tensor(self) -> Array:
         """Return everything it knows."""
         return np.concatenate([self.power.tensor(), self.adaptive.tensor()])
 
-    @classmethod
-    def restore(cls, values: Array) -> Self:
+    def restore(self, values: Array) -> Self:
         """Return the bet of what :meth:`tensor` returned."""
-        return cls(PowerBet.restore(values[:1]), AdaptiveBet.restore(values[1:]))
+        return replace(self, power=self.power.restore(values[:1]), adaptive=self.adaptive.restore(values[1:]))
 
 
 Bet = PowerBet | AdaptiveBet | AverageBet
-BETS: dict[str, type[PowerBet] | type[AdaptiveBet] | type[AverageBet]] = {
-    bet.name: bet for bet in (AverageBet, AdaptiveBet, PowerBet)
-}
+BETS = ("adaptive", "average", "power")
 
 
-def first_bet(name: object) -> Bet:
-    """Return a bet by its name, before any rank."""
-    if not isinstance(name, str) or name not in BETS:
-        raise unknown_name("value", name, tuple(BETS), parameter="bet")
-    return BETS[name]()
+def first_bet(name: object, batches: int = 1) -> Bet:
+    """Return a bet by its name, before any rank; on blocks of so many batches."""
+    adaptive = AdaptiveBet(patience=max(LEAST_PATIENCE, PATIENCE / batches))
+    bets: dict[object, Bet] = {"adaptive": adaptive, "average": AverageBet(adaptive=adaptive), "power": PowerBet()}
+    if not isinstance(name, str) or name not in bets:
+        raise unknown_name("value", name, BETS, parameter="bet")
+    return bets[name]

@@ -61,7 +61,7 @@ class BlockTest:
         with threads(self.plan.n_jobs), reporting_to(self.progress):
             outcome = procedure.run(pool, options, np.random.default_rng(seed))
         rank, total = break_ties(outcome, breaking)
-        evalue, settled = look.settle(rank, total)
+        evalue, settled = look.settle(rank, total, 1 / self.plan.options.alpha)
         return LookResult(look.batches, rank, total, evalue, settled.wealth, TestResult.of(outcome, seed=seed)), settled
 
 

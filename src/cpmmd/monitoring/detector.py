@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,8 +28,10 @@ from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError, Setting
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.batches import BatchResult, content_digest
+from cpmmd.monitoring.checking import BatchCheck, CheckedBatch, Source
 from cpmmd.monitoring.detector_state import State, pack, unpack
 from cpmmd.monitoring.frozen_kernel import FrozenKernel, FrozenTest, adopt, train
+from cpmmd.monitoring.history import History
 from cpmmd.procedures.base import Procedure
 from cpmmd.results import TestResult
 from cpmmd.storage.container import read_file, write_file
@@ -213,6 +216,48 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             outcome = self._test.run(pool, options, np.random.default_rng(seed))
         name = f"batch {digest[:12]}" if name is None else str(name)
         return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed), key=key)
+
+    def check(
+        self,
+        batches: Mapping[str, Any],
+        *,
+        alpha: float | None = None,
+        history: History | None = None,
+        again: bool = False,
+        missing: str | None = None,
+        explain: bool = True,
+    ) -> list[CheckedBatch]:
+        """Test several batches and decide on them together: p-values adjusted by Benjamini and Hochberg, small ones run on.
+
+        Parameters
+        ----------
+        batches : mapping of str to array or data frame
+            Rows by the name of the batch; a function in their place is called for them, twice where they are wanted again.
+        alpha : float, optional
+            Level of the adjusted p-values; None is the detector's.
+        history : History, optional
+            Keeps each answer at once and the decisions at the end; batches that it knows keep the answers that they got.
+        again : bool
+            Whether batches that the history knows are tested again.
+        missing : str, optional
+            As for :meth:`test`.
+        explain : bool
+            Whether the columns of batches that differ are looked for.
+
+        Returns
+        -------
+        list of CheckedBatch
+            In the same order. One that cannot be tested says why in ``error`` and does not stop the others.
+
+        Notes
+        -----
+        Batches of p <= alpha are tested again with as many relabelings as their number takes: the smallest p of 999, times 61
+        batches, is above .05.
+        """
+        self._check_fitted()
+        level = validation.open_unit("alpha", self.alpha if alpha is None else alpha)
+        self._missing(missing)
+        return BatchCheck(self, level, missing, history, again).run(Source.each(batches), explain=explain)
 
     def score(self, batch: Any, y: Any = None) -> float:  # noqa: ARG002 - part of the contract
         """Return the p-value of a batch: what a pipeline that a detector ends can be asked for.

@@ -8,6 +8,7 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Rows
+from cpmmd.core.text import counted
 from cpmmd.data.pool import Pool, pool_of_one, pool_tables
 from cpmmd.data.preparation import Preparation
 from cpmmd.data.splitting import set_aside
@@ -142,8 +143,8 @@ def _try(fixed: FixedReference, columns: int) -> None:
         raise
     except (ValueError, RuntimeError, KeyError, IndexError, TypeError) as error:
         raise InputError(
-            f"The kernel cannot take the reference's rows of {columns} columns, encoded: {str(error).splitlines()[0]}. "
-            "Use a kernel that was chosen on data with the same columns."
+            f"The kernel cannot take the reference's rows of {counted(columns, 'column')}, encoded: "
+            f"{str(error).splitlines()[0]}. Use a kernel that was chosen on data with the same columns."
         ) from error
     if values.shape != (2, 2) or not np.isfinite(values).all():
         raise InputError("The kernel gives no finite values on the reference's rows. Use one that was chosen on such data.")

@@ -49,17 +49,19 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
     alpha : float
         Probability that there is ever a false alarm, however often one looks.
     n_permutations : int, optional
-        Relabelings of each test; None is 9999. More of them let a single batch say more: with 999 a change needs two batches at
-        least, and no batch is said to differ after the first few.
+        Relabelings of each test; None is 9999. More of them let a single batch say more: with 9999 one batch can raise the
+        alarm among the first twenty or so, later it takes two, or 99,999; with 999 always two, and no batch is said to differ
+        after the first few.
     rng : int, Generator, RandomState or None
         Where randomness comes from: which earlier rows are compared, relabelings, and how ties are broken. The same seed and the
         same batches in the same order give the same answers.
     bet : str
-        ``"power"`` is the mixture of power calibrators, the same at every batch: fastest where a change comes within the first
-        few. ``"adaptive"`` weights them by what they would have paid so far, and hardly bets until one pays: faster later.
-        ``"average"`` has half of each.
+        ``"adaptive"`` weights power calibrators by what they would have paid so far, and bets a little more of its wealth with
+        every batch until one pays. ``"power"`` is the mixture of all of them, the same at every batch: of use where a change
+        comes with the first few. ``"average"`` has half of each.
     looks : sequence of int
         Sizes of the blocks of batches that are tested beside each batch by itself: 1 first, each a multiple of the one before.
+        Their shares of the first wealth are as 1 to their sizes.
     fdr : float
         False discovery rate of the batches that are said to differ.
     past_rows : int
@@ -110,10 +112,10 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
     >>> monitor = DriftMonitor(n_permutations=999, rng=0).fit(data.normal(size=(200, 2)))
     >>> for day, shift in {"mon": 0, "tue": 0, "wed": 1, "thu": 1}.items():
     ...     print(monitor.update(data.normal(shift, 1, size=(60, 2)), name=day))
-    mon: quiet (wealth 0.5 < 20, p = 0.622), 60 rows
-    tue: quiet (wealth 0.5 < 20, p = 0.625), 60 rows
-    wed: quiet (wealth 14.1 < 20, p = 0.001), 60 rows
-    thu: ALARM since wed (wealth 2.44e+03 >= 20, p = 0.001), 60 rows
+    mon: quiet (wealth 0.707 < 20, p = 0.622), 60 rows
+    tue: quiet (wealth 0.681 < 20, p = 0.625), 60 rows
+    wed: quiet (wealth 8.66 < 20, p = 0.001), 60 rows
+    thu: ALARM since wed (wealth 20 >= 20, p = 0.001), 60 rows
     """
 
     def __init__(
@@ -128,8 +130,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         scale: str | None = None,
         missing: str = "error",
         progress: Progress | None = None,
-        bet: str = "average",
-        looks: Sequence[int] = (1, 8),
+        bet: str = "adaptive",
+        looks: Sequence[int] = (1, 4, 8),
         fdr: float = 0.1,
         past_rows: int = 20_000,
         batch_rows: int = 2_500,

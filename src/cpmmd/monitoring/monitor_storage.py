@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.answers import recall
-from cpmmd.monitoring.bets import BETS
 from cpmmd.monitoring.detector_state import OWN
 from cpmmd.monitoring.looks import Look, first_looks
 from cpmmd.monitoring.monitor_state import MonitorState
@@ -27,6 +29,7 @@ def pack(state: MonitorState) -> tuple[Tensors, PlainDict]:
     tensors["batch_numbers"] = state.past.numbers.astype(np.int64)
     for look in state.looks:
         tensors[f"bet.{look.batches}"] = look.bet.tensor()
+        tensors[f"wealth.{look.batches}"] = np.array([look.log_wealth])
     params = {name: describe_method(value) for name, value in state.params.items() if name not in OWN}
     return tensors, {
         "params": {**params, "looks": list(state.params["looks"])},
@@ -53,7 +56,7 @@ def unpack(description: PlainDict, tensors: Tensors, *, module: Any = None) -> M
     return MonitorState(
         params={**params, "rng": description["seed"]},
         past=Past(table, numbers),
-        looks=tuple(_restore_bet(look, tensors) for look in first_looks(params["looks"], params["bet"])),
+        looks=_restore_looks(first_looks(params["looks"], params["bet"]), tensors),
         fdr=_restore_found(description["found"], params["fdr"]),
         raised=raised,
         recent=tuple(_checked(record) for record in description["recent"]),
@@ -62,10 +65,20 @@ def unpack(description: PlainDict, tensors: Tensors, *, module: Any = None) -> M
     )
 
 
-def _restore_bet(look: Look, tensors: Tensors) -> Look:
-    values = tensors[f"bet.{look.batches}"]
+def _restore_looks(looks: tuple[Look, ...], tensors: Tensors) -> tuple[Look, ...]:
+    """Return the looks with the bets of a file. One from before looks kept their wealth began with equal shares of it."""
+    restored = []
+    for look in looks:
+        bet = look.bet.restore(_numbers(tensors[f"bet.{look.batches}"]))
+        known = tensors.get(f"wealth.{look.batches}")
+        log_wealth = bet.log_wealth - math.log(len(looks)) if known is None else _numbers(known).item()
+        restored.append(replace(look, bet=bet, log_wealth=log_wealth))
+    return tuple(restored)
+
+
+def _numbers(values: Array) -> Array:
     require(values.dtype == np.float64 and values.ndim == 1 and bool(np.isfinite(values).all()), "its bets are no numbers")
-    return Look(look.batches, look.share, BETS[look.bet.name].restore(values))
+    return values
 
 
 def _restore_found(described: PlainDict, fdr: Any) -> Saffron:

@@ -21,10 +21,10 @@ def look_into(answer: MonitorAnswer) -> MonitorAnswer:
     return replace(answer, effect=effect_of(answer.result), columns=leading_columns(answer.result) if wanted else ())
 
 
-def effect_of(result: TestResult) -> float | None:
+def effect_of(result: TestResult, max_rows: int = EFFECT_ROWS) -> float | None:
     """Return how often a row of the batch is told from one that came before; None where that cannot be said."""
     try:
-        return effect_size(result, max_rows=EFFECT_ROWS).probability
+        return effect_size(result, max_rows=max_rows).probability
     except CpmmdError:
         return None
 

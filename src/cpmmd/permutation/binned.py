@@ -119,6 +119,7 @@ def bin_sums(load: Callable[[slice], Array], tiler: Tiler, bins: Bins, plan: Til
     """
     pieces = cut_pieces(bins, plan.tile_rows)
     panels = _group(pieces, plan.panel_rows)
+    tiler = tiler.settled(load(_rows_of(panel)) for panel in panels)
     upper = np.zeros((tiler.n_kernels, bins.count, bins.count))
     done, total = 0, len(pieces) * (len(pieces) + 1) // 2
     remote = elsewhere()
@@ -190,9 +191,13 @@ def _group(pieces: list[Piece], panel_rows: int) -> list[list[Piece]]:
     return panels
 
 
+def _rows_of(panel: list[Piece]) -> slice:
+    return slice(panel[0].rows.start, panel[-1].rows.stop)
+
+
 def _operand(load: Callable[[slice], Array], tiler: Tiler, panel: list[Piece], remote: bool) -> Any:
     """Return a panel's operand, or its bare rows where other machines are to make it: those are sent once."""
-    rows = load(slice(panel[0].rows.start, panel[-1].rows.stop))
+    rows = load(_rows_of(panel))
     return rows if remote else tiler.operand(rows)
 
 

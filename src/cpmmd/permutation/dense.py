@@ -30,15 +30,17 @@ def permutation_test(K: Array, m: int, labels: Relabelings, *, overwrite: bool =
     overwrite : bool
         Whether ``K`` may be used as working memory.
     """
-    mean = float(K.mean())
-    centred = mmd.u_centre(K, overwrite=overwrite)
+    seen = K if overwrite else K.copy()
+    np.fill_diagonal(seen, 0.0)  # before the mean: beside ones on the diagonal, those of a sharp kernel would count as rounding
+    mean = float(seen.mean())
+    centred = mmd.u_centre(seen, overwrite=True)
     return rank_relabelings(centred, labels, constant=mmd.quadratic_constant(m, len(K) - m), mean=mean)
 
 
 def rank_relabelings(centred: Floating, labels: Relabelings, *, constant: float, mean: float) -> Ranking:
     """Rank the statistic ``constant * w' A w`` of the observed labeling among the others.
 
-    ``mean`` is that of the matrix before it was centred, for the tie tolerance.
+    ``mean`` is that of the matrix before it was centred, without pairs that the statistic leaves out, for the tie tolerance.
     """
     values = constant * np.concatenate([quadratic_forms(centred, block) for block in labels.blocks()])
     return Ranking.of(values, tolerance=constant * tie_tolerance(centred, mean), exhaustive=labels.exhaustive)

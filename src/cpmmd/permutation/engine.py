@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.text import counted
 from cpmmd.data.designs import Design
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.tilers import tiler_for
@@ -142,6 +143,8 @@ def rank_units(K: Array, bins: Bins, labels: Relabelings) -> Ranking:
     """Rank the observed statistic among the relabelings of units; the kernel matrix, rows in their order, is overwritten."""
     contrast = bins.contrast
     assert contrast is not None
+    if contrast.paired:  # a row with itself is in no pair of pairs; elsewhere the means of strata have it, and its rounding
+        np.fill_diagonal(K, 0.0)
     mean = float(K.mean())
     centred = contrast.centre(sums_over_units(K, bins.starts[:-1]))
     tolerance = contrast.scale(labels) * tie_tolerance(centred.between, mean)
@@ -185,6 +188,6 @@ def left_out(bins: Bins) -> tuple[str, ...]:
     """Say which rows no bin has, if any."""
     if sum(bins.dropped) == 0:
         return ()
-    left = f"{bins.dropped[0]} rows of the first sample and {bins.dropped[1]} of the second"
+    left = f"{counted(bins.dropped[0], 'row')} of the first sample and {bins.dropped[1]} of the second"
     bin_ = f"a bin of {bins.size}" if bins.contrast is None else "a bin of units"
     return (f"{left}, drawn at random, do not fill {bin_} and are left out",)

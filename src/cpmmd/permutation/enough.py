@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 
+from cpmmd.core.text import counted
+from cpmmd.data.design_options import AUTO
 from cpmmd.data.designs import PAIR, Design
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError, Said, Setting, Words
 from cpmmd.permutation.contrasts import Contrast
 from cpmmd.permutation.labels import number_of_labels
 
@@ -20,17 +22,18 @@ def require_relabelings(contrast: Contrast, design: Design | None, alpha: float)
         return
     x, y = contrast.first, len(contrast.counts) - contrast.first
     tested = (x, y) != design.units
+    needed = _needed(design, alpha)
     raise InputError(
         "{what}{part} have {total} relabelings, so that no p-value below {least} is possible, above {level}: the test could "
         "never reject. At least {needed} are needed{where}{advice}.",
-        what=f"{x} pairs" if design.kind == PAIR else f"{x} v {y} {design.kind}s",
+        what=counted(x, "pair") if design.kind == PAIR else f"{x} v {y} {design.kind}s",
         part=f" (the tested part of {design})" if tested else "",
         total=total,
         least=f"{least:.3g}",
         level=Setting("alpha", alpha),
-        needed=_needed(design, alpha),
+        needed=f"{needed} pairs" if design.kind == PAIR else f"{needed} v {needed} {design.kind}s",
         where=", in one stratum, or more in several" if design.n_strata > 1 else "",
-        advice="; a method that does not split tests all of them" if tested else "",
+        advice=_advice(design, needed, tested),
     )
 
 
@@ -40,9 +43,26 @@ def can_be_swapped(contrast: Contrast) -> bool:
     return bool((np.bincount(contrast.strata[side]) == np.bincount(contrast.strata[~side])).all())
 
 
-def _needed(design: Design, alpha: float) -> str:
+def _needed(design: Design, alpha: float) -> int:
     """Return how many units of each sample have relabelings enough."""
     count = 2
     while 2 / (2**count if design.kind == PAIR else math.comb(2 * count, count)) > alpha + 1e-12:
         count += 1
-    return f"{count} pairs" if design.kind == PAIR else f"{count} v {count} {design.kind}s"
+    return count
+
+
+def _advice(design: Design, needed: int, tested: bool) -> str | Said:
+    """Say how to come to enough units: all of them tested, longer samples, or separate runs named."""
+    if tested:
+        return "; a method that does not split tests all of them"
+    if design.given.get("blocks") != AUTO or design.block_rows is None:
+        return ""
+    return Said(_longer_samples, design.block_rows, needed, max(1, min(design.rows) // needed))
+
+
+def _longer_samples(words: Words, length: int, needed: int, shorter: int) -> str:
+    groups, blocks = words.setting(Setting("groups")), words.setting(Setting("blocks", shorter))
+    return (
+        f"; rows depend on each other so far that blocks must be {length} rows long: take {needed * length} rows of each sample, "
+        f"or name separate runs with {groups} (shorter blocks, {blocks}, can find differences that are none)"
+    )

@@ -7,6 +7,7 @@ is held grows with their number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,9 +30,10 @@ from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.paths import PLAIN, Grid, Path
 
 LANDMARKS = 200  # of a pool up to DOUBLE_ROWS: 300 and 500 have no more power (docs/theory/full-sample.md)
-MOST_LANDMARKS = 512  # of larger ones
+MOST_LANDMARKS = 512  # of larger ones, from 65,536 rows on; between, twice the root of their number
 DOUBLE_ROWS = 4096
-COVARIANCE_ROWS = 5000  # rows that variances are taken over in larger pools: ten a landmark
+COVARIANCE_ROWS = 5000  # rows that variances are taken over in larger pools, at most
+ROWS_A_LANDMARK = 10  # of those
 TILE_ROWS = 512  # rows that meet the landmarks at once: never more or fewer, so that sums do not depend on the memory
 PANEL_TILES = 16  # tiles of rows that are loaded together
 
@@ -77,7 +79,7 @@ class View:
 
 def landmark_count(rows: int, wanted: int | None = None) -> int:
     """Return how many landmarks a pool of so many rows has."""
-    usual = LANDMARKS if rows <= DOUBLE_ROWS else MOST_LANDMARKS
+    usual = LANDMARKS if rows <= DOUBLE_ROWS else min(MOST_LANDMARKS, max(LANDMARKS, 2 * math.isqrt(rows)))
     return min(rows, usual if wanted is None else wanted)
 
 
@@ -166,6 +168,7 @@ def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[A
 def _stream(view: View, tiler: Tiler, among: Sequence[Array], spectral: Sequence[bool]) -> list[Sketch]:
     """Return the sketch of every kernel of a tiler; variances of those that are ``spectral``."""
     _check_room(view, len(among), sum(spectral))
+    tiler = tiler.settled([view.landmarks])  # of a far row with near landmarks nothing is seen in any precision
     landmarks, count = tiler.operand(view.landmarks), len(view.landmarks)
     sums = np.zeros((len(among), view.bins.count, count))
     pieces = cut_pieces(view.bins, TILE_ROWS)
@@ -198,7 +201,8 @@ def _some_rows(view: View, tiler: Tiler, landmarks: Any, kept: Sequence[int]) ->
     """Return the kernels of the rows that variances are taken over, by the number of the kernel."""
     if not kept:
         return {}
-    rows, count = view.sample[:COVARIANCE_ROWS], len(view.landmarks)
+    count = len(view.landmarks)
+    rows = view.sample[: min(COVARIANCE_ROWS, ROWS_A_LANDMARK * count)]
     found = {k: np.empty((len(rows), count), np.float32) for k in kept}
     scratch = Scratch()
     for part in cut(len(rows), TILE_ROWS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cpmmd.core.parallel import thread_count
-from cpmmd.core.text import bytes_in_words
+from cpmmd.core.text import bytes_in_words, counted
 from cpmmd.errors import InputError, Setting
 
 DEFAULT_LIMIT = 2**30
@@ -40,12 +40,12 @@ def plan_tiles(
         tile //= 2
     needed = sums + fewest * (row_bytes + thread_count() * TILE_BYTES * fewest)
     raise InputError(
-        "{parameter} must leave room for tiles: {kernels} kernels, {columns} columns and {bins} bins need at least {needed}. Got "
+        "{parameter} must leave room for tiles: {kernels}, {columns} and {bins} need at least {needed}. Got "
         "{limit}; raise it, or use fewer bins or columns.",
         parameter="memory_limit",
-        kernels=n_kernels,
-        columns=width,
-        bins=bins,
+        kernels=counted(n_kernels, "kernel"),
+        columns=counted(width, "column"),
+        bins=counted(bins, "bin"),
         needed=bytes_in_words(needed),
         limit=bytes_in_words(limit),
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_TICKS = 12  # members of a class that are all named
+LABEL = 40  # characters of a class in the legend: the longest name is shown whole
 SAME_SCALE = 5.0  # a criterion that is more times larger than the squared MMD gets the other axis
 
 
@@ -88,7 +89,7 @@ def _class_paths(paths: Sequence[ClassPath], chosen: ClassPath | None, ax: Axes)
     start, ticks = 0, []
     for one, (colour, line, marker) in zip(paths, cycle(CURVES)):
         places = np.arange(start, start + len(one.scores))
-        ax.plot(places, one.scores, color=colour, linestyle=line, marker=marker, markersize=4, label=text(one.label))
+        ax.plot(places, one.scores, color=colour, linestyle=line, marker=marker, markersize=4, label=text(one.label, LABEL))
         ends = [start - 0.4, places[-1] + 0.4]
         ax.plot(ends, [one.penalty] * 2, color=colour, linestyle=":", linewidth=2)
         if one is chosen and one.selected is not None:
@@ -98,7 +99,7 @@ def _class_paths(paths: Sequence[ClassPath], chosen: ClassPath | None, ax: Axes)
         start = int(places[-1]) + 2
     ax.plot([], [], color=GREY, linestyle=":", linewidth=2, label="complexity of the class")
     ax.set_xticks([place for place, _ in ticks], [name for _, name in ticks], rotation=90, fontsize=7)
-    ax.set_xlabel("bandwidth (each class in its own units), and spectral parameter where there is one")
+    ax.set_xlabel("bandwidth, each class in its own units,\nand spectral parameter where there is one")
     ax.set_ylabel("evidence, -log p")
     legend(ax)
     return ax

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, plain_dict
-from cpmmd.core.text import harmless
+from cpmmd.core.text import counted, harmless
 from cpmmd.data.designs import Design
 from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.base import Kernel
@@ -196,7 +196,7 @@ class TestOutcome:
             facts.append(("kernel", str(self.kernel)))
         if self.calibration is not None:
             facts.append(("penalty", f"C1 = {self.calibration.c1:.4g} from {len(self.calibration.ratios)} null permutations"))
-        if self.certificate is not None:
+        if self.certificate is not None and not self.certificate.vacuous:
             facts.append(("certificate", self.certificate.statement))
         return facts + [("note", note) for note in self.notes]
 
@@ -210,5 +210,5 @@ class TestOutcome:
     @property
     def _shape(self) -> str:
         m, n = self.sizes
-        columns = "" if self.n_columns is None else f", {self.n_columns} column{'s' * (self.n_columns != 1)}"
+        columns = "" if self.n_columns is None else f", {counted(self.n_columns, 'column')}"
         return f"{m} v {n} rows{columns}"

@@ -17,6 +17,7 @@ from cpmmd.data.splitting import split_pool
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import TrainedFamily
 from cpmmd.kernels.deep.families import Deep, Mixture
+from cpmmd.kernels.linear_map import LinearMap
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.permutation.engine import KernelTest, kernel_test
@@ -57,7 +58,7 @@ class SplitTest(Procedure):
     scale : str, optional
         None takes numbers as they come (the paper's); ``"standard"`` standardises by training statistics.
     ascent : Ascent, optional
-        How trained kernels are trained; for :class:`Deep` and :class:`Mixture` only.
+        How trained kernels are trained; for :class:`LinearMap`, :class:`Deep` and :class:`Mixture` only.
     n_splits : int
         Number of random splits. Of several, the result is the split with the median p-value, with the combined p-value and the
         others in ``splits``.
@@ -219,6 +220,7 @@ class SplitTest(Procedure):
             mmd2=selection.mmd2,
             max_complexity=selection.max_complexity,
             proxy_constant=proxy_constant,
+            proxy_proven=self.family.proxy_proven,
             calibrated_c1=trained.criterion.constant,
             bound=kernel.bound,
             lipschitz=kernel.base_lipschitz,
@@ -250,6 +252,7 @@ class _Trained:
 # name -> (family, criterion, over what, aside)
 _READY_MADE: dict[str, tuple[Callable[[], ScaleFamily | TrainedFamily], type[Criterion], str, str]] = {
     "cp-linear": (Bandwidth, ComplexityPenalized, "over Gaussian bandwidths", " (the paper's H_linear)"),
+    "cp-linear-map": (LinearMap, ComplexityPenalized, "over linear maps", " (the paper's H_linear with a matrix)"),
     "cp-polynomial": (Polynomial, ComplexityPenalized, "over bandwidths of a degree-4 lift", " (the paper's H_polynomial)"),
     "plain-linear": (Bandwidth, Plain, "over Gaussian bandwidths, no penalty", ""),
     "plain-polynomial": (Polynomial, Plain, "over a degree-4 lift, no penalty", ""),

@@ -188,7 +188,8 @@ def _headline(total: int, flagged: int) -> str:
         return "No batch could be tested"
     if not flagged:
         return f"No batch of {cells.count(total)} differs from the reference"
-    return f"{cells.count(flagged)} of {cells.count(total)} batches {'differs' if flagged == 1 else 'differ'} from the reference"
+    batches = f"{cells.count(total)} batch{'es' * (total != 1)}"
+    return f"{cells.count(flagged)} of {batches} {'differs' if flagged == 1 else 'differ'} from the reference"
 
 
 def _sentences(tested: list[Record], flagged: list[Record], failed: list[Record]) -> list[str]:

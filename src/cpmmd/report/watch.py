@@ -22,9 +22,8 @@ def watch_verdict(records: Sequence[Record], alpha: float | None, alarm: bool) -
     """Return the fields of a verdict that a monitor words otherwise than a detector."""
     last, since = records[-1], since_of(records)
     level = last["alpha"] if alpha is None else alpha
-    headline = (
-        f"Alarm: something changed, most likely with {since}" if alarm else f"No alarm in {cells.count(len(records))} batches"
-    )
+    batches = f"{cells.count(len(records))} batch{'es' * (len(records) != 1)}"
+    headline = f"Alarm: something changed, most likely with {since}" if alarm else f"No alarm in {batches}"
     promise = f"Where nothing changed, the wealth ever reaches {1 / level:g} with probability {level:g} at most."
     found = max(records, key=lambda record: record["wealth"])
     numbers = [

@@ -9,6 +9,11 @@ from cpmmd.core import validation
 from cpmmd.core.plain import PlainDict
 
 POWER_CONSTANT = 16.0  # C of the power corollary
+ASSUMPTIONS = (
+    "the searched class counts as fixed beforehand: its largest complexity L* was read off the training half",
+    "the complexity of these rows stands for its expectation",
+)
+UNKNOWN_CONSTANT = "a constant of the class's complexity is not known, and biases break h(0) = 0"
 
 
 @dataclass(frozen=True)
@@ -45,12 +50,12 @@ class LowerBound:
 
 @dataclass(frozen=True)
 class Certificate:
-    """UCI bound on the population MMD and the power it guarantees.
+    """A lower bound of the population's MMD at the chosen kernel, and the power that it guarantees.
 
     Attributes
     ----------
     c1, c2 : float
-        Constants of the uniform concentration inequality from (nu, l, m, n).
+        Constants of the uniform concentration inequality from (nu, l, m, n); C_1 as derived from what one swap of rows can do.
     rho : float
         rho* = max(N/m, N/n) of the training half, 2 when m = n.
     delta : float
@@ -63,8 +68,12 @@ class Certificate:
         16 nu sqrt((ln(2/alpha) + ln(2/delta)) / N_held_out): what a lower bound must reach.
     guaranteed_power : float
         1 - delta - delta' - 1/(B+1), given when the threshold is met.
-    worst_case : LowerBound
-        The bound with the theorem's constant (and c_H).
+    worst_case : LowerBound or None
+        The bound with the derived constant ``c1`` (and c_H): proven under ``assumptions``. None where c_H is not known, as for
+        networks.
+    stated : LowerBound
+        The bound with the constant that the paper's theorem states, 2.7 times smaller for m = n. It needs a swap to change the
+        squared MMD a quarter as much as some swaps do, so it is not proven.
     calibrated : LowerBound or None
         The bound with C1-hat, the paper's deployed reading, not a theorem. None where nothing was calibrated.
 
@@ -89,13 +98,19 @@ class Certificate:
     concentration: float
     threshold: float
     guaranteed_power: float
-    worst_case: LowerBound
+    worst_case: LowerBound | None
+    stated: LowerBound
     calibrated: LowerBound | None
 
     @property
     def vacuous(self) -> bool:
-        """True when the theorem does not bound the population MMD away from zero."""
-        return self.worst_case.lower_bound <= 0
+        """True when no proven constant bounds the population MMD away from zero."""
+        return self.worst_case is None or self.worst_case.lower_bound <= 0
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the lower bound takes for granted beyond independent rows."""
+        return ASSUMPTIONS if self.worst_case is not None else (*ASSUMPTIONS, UNKNOWN_CONSTANT)
 
     @property
     def statement(self) -> str:
@@ -103,6 +118,8 @@ class Certificate:
         rough = ""
         if self.calibrated is not None:
             rough = f"; with the calibrated constant, no theorem, {self.calibrated.lower_bound:.3g}"
+        if self.worst_case is None:
+            return f"none: {UNKNOWN_CONSTANT}{rough}"
         if self.vacuous:
             return f"vacuous at this sample size: MMD^2 >= {self.worst_case.lower_bound:.3g}{rough}"
         power = (
@@ -110,14 +127,16 @@ class Certificate:
             if self.worst_case.power_certified
             else f"no power is guaranteed (that takes {self.threshold:.3g})"
         )
-        return f"MMD^2 >= {self.worst_case.lower_bound:.3g} with probability {1 - self.delta:.2f}; {power}{rough}"
+        bound = f"MMD^2 >= {self.worst_case.lower_bound:.3g} with probability {1 - self.delta:.2f}"
+        return f"{bound} if the searched class is taken as fixed beforehand; {power}{rough}"
 
     def to_dict(self) -> PlainDict:
         """Return the certificate in plain JSON types."""
-        readings = {"worst_case": self.worst_case, "calibrated": self.calibrated}
+        readings = {"worst_case": self.worst_case, "stated": self.stated, "calibrated": self.calibrated}
         return {
             **{k: v for k, v in vars(self).items() if k not in readings},
             **{k: None if v is None else dict(vars(v)) for k, v in readings.items()},
+            "assumptions": list(self.assumptions),
             "vacuous": self.vacuous,
             "statement": self.statement,
         }
@@ -128,16 +147,69 @@ def imbalance(m: int, n: int) -> float:
     return (m + n) / min(m, n)
 
 
-def uci_constants(bound: float, lipschitz: float, m: int, n: int) -> tuple[float, float]:
-    """Return (C_1, C_2) of the two-sample UCI for a base kernel with 0 <= k <= ``bound``.
+def swap_seminorms(bound: float, lipschitz: float, m: int, n: int) -> tuple[float, float, float]:
+    """Return (M_Lip, J_Lip, M) of the unbiased squared MMD: what one swap, and a swap after another, can change at most.
+
+    Parameters
+    ----------
+    bound, lipschitz : float
+        nu and l of the base kernel.
+    m, n : int
+        Sizes of the samples, at least 2.
+
+    Returns
+    -------
+    tuple of float
+        N times the change by one moved row, per unit of distance; N^2 times the change of that change by another row; N times
+        the change by one row, wherever it goes.
+
+    Notes
+    -----
+    A row of X is in 2 (m - 1) of the m (m - 1) terms within X and, twice counted, in 2 n of the m n terms across: moved by t, it
+    changes the squared MMD by 4 l t / m at most. Two rows of X share two of the terms within (the paper counts one), two
+    rows of different samples two of those across: 4 l t / (m (m - 1)) and 4 l t / (m n). Swaps that attain all three exist
+    (``tests/test_certificates.py``), so none can be smaller.
 
     Examples
     --------
-    >>> [round(c, 2) for c in uci_constants(1.0, 1.0, 100, 100)]
+    >>> [round(value, 2) for value in swap_seminorms(1.0, 1.0, 100, 100)]
+    [8.0, 16.16, 8.0]
+    """
+    rho, fewer = imbalance(m, n), min(m, n)
+    return 4 * lipschitz * rho, 4 * lipschitz * rho**2 * fewer / (fewer - 1), 4 * bound * rho
+
+
+def uci_constants(bound: float, lipschitz: float, m: int, n: int, *, reading: str = "derived") -> tuple[float, float]:
+    """Return (C_1, C_2) of the two-sample UCI for a base kernel with 0 <= k <= ``bound``.
+
+    Parameters
+    ----------
+    bound, lipschitz : float
+        nu and l of the base kernel.
+    m, n : int
+        Sizes of the samples, at least 2.
+    reading : str
+        ``"derived"``: sqrt(2 pi) (2 M_Lip + J_Lip) with the largest changes by swaps (:func:`swap_seminorms`), which is what
+        the inequality of Maurer and Pontil (2019) for functions of independent rows gives. ``"stated"``: 2 sqrt(2 pi) l rho
+        (1 + rho), the constant of the paper's theorem, which takes M_Lip = l rho and J_Lip = 2 l rho^2.
+
+    Returns
+    -------
+    tuple of float
+        C_1 and C_2.
+
+    Examples
+    --------
+    >>> [round(c, 2) for c in uci_constants(1.0, 1.0, 10**6, 10**6)]
+    [80.21, 8.0]
+    >>> [round(c, 2) for c in uci_constants(1.0, 1.0, 10**6, 10**6, reading="stated")]
     [30.08, 8.0]
     """
-    rho = imbalance(m, n)
-    return 2 * math.sqrt(2 * math.pi) * lipschitz * rho * (1 + rho), 4 * bound * rho
+    first, second, largest = swap_seminorms(bound, lipschitz, m, n)
+    if validation.one_of("reading", reading, ("derived", "stated")) == "stated":
+        rho = imbalance(m, n)
+        first, second = lipschitz * rho, 2 * lipschitz * rho**2
+    return math.sqrt(2 * math.pi) * (2 * first + second), largest
 
 
 def uci_bound(c1: float, complexity: float, c2: float, size: int, delta: float) -> float:
@@ -161,7 +233,7 @@ def finite_grid_gap(n_kernels: int, m: int, n: int, *, bound: float = 1.0, delta
     1.238
     """
     validation.whole("n_kernels", n_kernels, at_least=1)
-    c2 = uci_constants(bound, 1.0, m, n)[1]
+    c2 = 4 * bound * imbalance(m, n)
     return 2 * c2 * math.sqrt(math.log(2 * n_kernels / validation.open_unit("delta", delta)) / (m + n))
 
 
@@ -170,6 +242,7 @@ def certify(
     mmd2: float,
     max_complexity: float,
     proxy_constant: float,
+    proxy_proven: bool,
     calibrated_c1: float | None,
     bound: float,
     lipschitz: float,
@@ -188,9 +261,12 @@ def certify(
     max_complexity
         L* |D|_F / N over everything the selector looked at.
     proxy_constant
-        c_H, which only the worst-case reading needs: calibration absorbs it.
+        c_H, which only the readings without calibration need: calibration absorbs it.
+    proxy_proven
+        Whether c_H is known in full; without it there is no worst case.
     """
     c1, c2 = uci_constants(bound, lipschitz, *train_sizes)
+    stated, _ = uci_constants(bound, lipschitz, *train_sizes, reading="stated")
     size, held_out = sum(train_sizes), sum(test_sizes)
     threshold = power_threshold(bound, alpha, delta, held_out)
     if test_sizes[0] != test_sizes[1]:  # the unbalanced lemma loses at most sqrt(rho*)
@@ -209,6 +285,7 @@ def certify(
         concentration=uci_bound(0.0, 0.0, c2, size, delta),
         threshold=threshold,
         guaranteed_power=1 - 2 * delta - 1 / (n_permutations + 1),
-        worst_case=reading(c1 * proxy_constant),
+        worst_case=reading(c1 * proxy_constant) if proxy_proven else None,
+        stated=reading(stated * proxy_constant),
         calibrated=None if calibrated_c1 is None else reading(calibrated_c1),
     )

@@ -17,7 +17,7 @@ from cpmmd.core.seeds import RNG, resolve_seed, short_seed
 from cpmmd.errors import CpmmdError, InputError, name_some
 from cpmmd.procedures.base import Procedure
 from cpmmd.results import TestResult
-from cpmmd.studies.multiplicity import benjamini_hochberg
+from cpmmd.studies.multiplicity import find_correction
 
 Pair = tuple[Any, Any]
 Item = tuple[str, "Pair | Callable[[], Pair]", int, dict[str, Any]]  # name, samples, seed, settings
@@ -36,12 +36,14 @@ class ManyResults:
     errors : mapping of str to Exception
         What went wrong with each that did not; ``failures`` are the sentences.
     adjusted : mapping of str to float
-        Benjamini-Hochberg p-values of ``results``: rejecting those <= alpha keeps the share of false alarms among the
+        P-values of ``results`` adjusted by ``correction``: rejecting those <= alpha keeps the share of false alarms among the
         rejections at alpha on average.
     alpha : float
         Level at which ``rejected`` differ.
     seed : int or None
         What repeats the answers as ``rng=``.
+    correction : str
+        How p-values were adjusted.
 
     Examples
     --------
@@ -59,8 +61,12 @@ class ManyResults:
     adjusted: Mapping[str, float]
     alpha: float
     seed: int | None
+    correction: str = "benjamini-hochberg"
 
-    citations = ("benjamini1995controlling",)
+    @property
+    def citations(self) -> tuple[str, ...]:
+        """Keys in ``citations.bib`` of what to cite for the adjustment."""
+        return (find_correction(self.correction).citation,)
 
     @property
     def failures(self) -> dict[str, str]:
@@ -75,7 +81,7 @@ class ManyResults:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to bear in mind: tests of so few rows that none of them can differ alone among so many."""
-        enough = self.alpha / max(1, len(self.results))
+        enough = _level_alone(self.alpha, max(1, len(self.results)), self.correction)
         few = [name for name, r in self.results.items() if r.exhaustive and 1 / (len(r.null_distribution) + 1) > enough + 1e-12]
         if not few:
             return ()
@@ -85,7 +91,7 @@ class ManyResults:
     def to_dict(self) -> PlainDict:
         """Return all answers in plain JSON types."""
         answers = {name: {**r.to_dict(), "adjusted": self.adjusted[name]} for name, r in self.results.items()}
-        own = {name: getattr(self, name) for name in ("alpha", "seed", "rejected", "failures", "notes")}
+        own = {name: getattr(self, name) for name in ("alpha", "seed", "correction", "rejected", "failures", "notes")}
         return plain_dict({**own, "tests": answers})
 
     def __str__(self) -> str:
@@ -115,6 +121,7 @@ def run_many(
     strata: str | None = None,
     pairs: str | None = None,
     blocks: int | str | None = None,
+    correction: str = "benjamini-hochberg",
 ) -> ManyResults:
     """Run many two-sample tests and adjust their p-values.
 
@@ -139,6 +146,9 @@ def run_many(
         A column of both samples, as for :func:`two_sample_test`.
     blocks : int or "auto", optional
         As for :func:`two_sample_test`.
+    correction : str
+        ``"benjamini-hochberg"``, proven for independent tests; or ``"benjamini-yekutieli"``, proven whatever the dependence, such
+        as that of tests that share rows, at the price of a factor 1 + 1/2 + ... + 1/k.
 
     Returns
     -------
@@ -157,6 +167,7 @@ def run_many(
     design = (groups, strata, pairs, blocks)
     options = TestOptions(method, alpha, n_permutations, None, memory_limit, scale, missing, *design)
     options.plan()
+    find_correction(correction)
     workers = validation.jobs(n_jobs)
     if not isinstance(tests, Mapping) or not tests:
         raise validation.wrong("tests", "must map names to pairs of samples, at least one", type(tests).__name__)
@@ -168,8 +179,13 @@ def run_many(
         raise InputError(f"Names of tests must differ as text. Got {name_some(twice)} more than once; rename them.")
     items = [(name, pair, short_seed(seed, name), settings) for name, pair in zip(names, tests.values(), strict=True)]
     answers = _run(items, workers, progress, "tests")
-    answers |= _run(_unresolved(items, answers, alpha), workers, progress, "small p-values")
-    return _collect([name for name, *_ in items], answers, alpha, seed)
+    answers |= _run(_unresolved(items, answers, alpha, correction), workers, progress, "small p-values")
+    return _collect([name for name, *_ in items], answers, alpha, seed, correction)
+
+
+def _level_alone(alpha: float, tests: int, correction: str) -> float:
+    """Return the p-value at which one test among so many is rejected on its own."""
+    return alpha / (tests * find_correction(correction).factor(tests))
 
 
 def _run(items: list[Item], workers: int | None, progress: Progress | None, stage: str) -> dict[str, TestResult | Exception]:
@@ -181,14 +197,14 @@ def _run(items: list[Item], workers: int | None, progress: Progress | None, stag
     return answers
 
 
-def _unresolved(items: list[Item], answers: Mapping[str, TestResult | Exception], alpha: float) -> list[Item]:
+def _unresolved(items: list[Item], answers: Mapping[str, TestResult | Exception], alpha: float, correction: str) -> list[Item]:
     """Return the tests that may be rejected but have too few permutations to show it among so many, with more of them.
 
     A p-value above alpha is never rejected, so it may stay as it is. One at or below it is replaced by that of the longer run,
     which begins with the same relabelings. What comes out is a valid p-value: below the first run's largest p <= alpha only the
     longer run speaks, and from there on at most the first run's chance of reaching it is passed on.
     """
-    needed = validation.permutations_among(alpha, len(items))
+    needed = validation.permutations_among(_level_alone(alpha, len(items), correction), 1)
     return [
         (name, pair, seed, {**settings, "n_permutations": needed})
         for name, pair, seed, settings in items
@@ -213,8 +229,10 @@ def _sentence(error: Exception) -> str:
     return str(error) if isinstance(error, CpmmdError) else f"{type(error).__name__}: {error}"
 
 
-def _collect(names: list[str], answers: Mapping[str, TestResult | Exception], alpha: float, seed: int) -> ManyResults:
+def _collect(
+    names: list[str], answers: Mapping[str, TestResult | Exception], alpha: float, seed: int, correction: str
+) -> ManyResults:
     results = {name: answer for name in names if isinstance(answer := answers[name], TestResult)}
     errors = {name: answer for name in names if isinstance(answer := answers[name], Exception)}
-    adjusted = benjamini_hochberg([r.pvalue for r in results.values()])
-    return ManyResults(results, errors, dict(zip(results, adjusted.tolist(), strict=True)), alpha, seed)
+    adjusted = find_correction(correction).adjust([r.pvalue for r in results.values()])
+    return ManyResults(results, errors, dict(zip(results, adjusted.tolist(), strict=True)), alpha, seed, correction)

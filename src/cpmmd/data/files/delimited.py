@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+from cpmmd.core.text import counted
 from cpmmd.data.files.encodings import check_text, not_utf8
 from cpmmd.data.files.frames import polars, reading
 from cpmmd.data.files.headers import check_names, column_names, without_blank_rows, without_index
@@ -88,7 +89,10 @@ def _parse(source: Source, separator: str, width: int, named: bool, *, typed: bo
             raise error
     if frame.width != width:
         _check_even(source, separator, width)
-        raise InputError(f"{source.label} has a first line of {width} names over {frame.width} columns. Check its quotes.")
+        raise InputError(
+            f"{source.label} has a first line of {counted(width, 'name')} over {counted(frame.width, 'column')}. "
+            "Check its quotes."
+        )
     return frame
 
 

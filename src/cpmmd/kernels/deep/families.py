@@ -79,6 +79,7 @@ class Deep(TrainedFamily):
     lipschitz: Callable[[dict[str, torch.Tensor]], torch.Tensor] | None = None
 
     citations = ("liu2020learning", "bartlett2017spectrally")
+    proxy_proven = False  # the spectral bound's absolute constant is open, and biases break its h(0) = 0
 
     def __post_init__(self) -> None:
         for name in ("width", "depth", "out"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.data.prepared import PreparedPool
 from cpmmd.errors import InputError
 from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import GaussianBased, Tensors
+from cpmmd.kernels.base import GaussianBased, Kernel, Tensors
 from cpmmd.kernels.deep.families import Deep
 from cpmmd.kernels.deep.gram import gaussian_gram
 from cpmmd.kernels.deep.networks import Mlp, ModuleNetwork, Network, Parameters
@@ -42,17 +43,14 @@ def input_map(family: Deep, train: PreparedPool) -> tuple[Array, float]:
     return centre, spread * float(np.sqrt(np.mean(((train.matrix - centre) / spread) ** 2)))
 
 
-class DeepTrainable:
-    """H_deep on one training half."""
+class NetworkTrainable(ABC):
+    """A Gaussian kernel on the features of a network, on one training half."""
 
-    def __init__(self, family: Deep, train: PreparedPool, dtype: torch.dtype, device: str) -> None:
-        self.family = family
-        self.centre, self.scale = input_map(family, train)
+    def __init__(self, network: Network, inputs: Array, dtype: torch.dtype, device: str) -> None:
+        self.network = network
         self.dtype, self.device = dtype, device
-        self.row_shape = train.row_shape or (train.matrix.shape[1],)
-        self.network = network_of(family, train.matrix.shape[1], self.row_shape)
-        self._rows = torch.as_tensor((train.matrix - self.centre) / self.scale, dtype=dtype, device=device)
-        self._lipschitz = self.network.lipschitz()
+        self._rows = torch.as_tensor(inputs, dtype=dtype, device=device)
+        self._lipschitz = network.lipschitz()
 
     def initialise(self, seeds: list[int]) -> Parameters:
         """Return starting parameters of one member for each seed."""
@@ -70,6 +68,21 @@ class DeepTrainable:
         """Return the spectral product, twice: it is the Lipschitz bound."""
         product = self._lipschitz(parameters)
         return product, product
+
+    @abstractmethod
+    def freeze(self, parameters: Parameters, spectral_product: float) -> Kernel:
+        """Return the trained kernel of one member."""
+
+
+class DeepTrainable(NetworkTrainable):
+    """H_deep on one training half."""
+
+    def __init__(self, family: Deep, train: PreparedPool, dtype: torch.dtype, device: str) -> None:
+        self.family = family
+        self.centre, self.scale = input_map(family, train)
+        self.row_shape = train.row_shape or (train.matrix.shape[1],)
+        network = network_of(family, train.matrix.shape[1], self.row_shape)
+        super().__init__(network, (train.matrix - self.centre) / self.scale, dtype, device)
 
     def freeze(self, parameters: Parameters, spectral_product: float) -> DeepKernel:
         """Return the trained kernel of one member."""

@@ -20,7 +20,8 @@ class SpectralNorms:
     and v held is the gradient of the norm.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, exact_side: int = SMALL) -> None:
+        self.exact_side = exact_side
         self.followed: torch.Tensor | None = None
 
     def __call__(self, matrices: torch.Tensor) -> torch.Tensor:
@@ -32,7 +33,7 @@ class SpectralNorms:
     def _leading(self, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the leading left and right singular vectors as columns."""
         tall = W if W.shape[1] >= W.shape[2] else W.mT  # columns are the smaller side
-        if tall.shape[2] <= SMALL or self.followed is None:
+        if tall.shape[2] <= self.exact_side or self.followed is None:
             self.followed = torch.linalg.eigh(tall.mT @ tall).eigenvectors[:, :, -BLOCK:]
         else:
             self.followed = _follow(tall, self.followed)

@@ -20,7 +20,8 @@ class PowerRow:
     size : int
         Rows of each sample.
     power, low, high : float
-        Estimate by the law fitted to all draws, and the interval that holds it with probability 0.9 given this pilot.
+        Estimate by the law fitted to all draws, and the interval that holds it with probability 0.9 given this pilot. The law
+        has two constants for all sizes; where draws were made, ``estimate`` follows them instead.
     observed : float or None
         Share of rejections among draws of that size without replacement; None beyond the pilot.
     repetitions : int
@@ -37,6 +38,8 @@ class PowerRow:
     >>> table = power_from_pilot(x, y, [20, 80], method="median", repetitions=10, n_permutations=99, rng=0)
     >>> [row.extrapolated for row in table.rows]
     [False, True]
+    >>> table.rows[0].estimate == table.rows[0].observed, table.rows[1].estimate == table.rows[1].power
+    (True, True)
     """
 
     size: int
@@ -46,6 +49,18 @@ class PowerRow:
     observed: float | None
     repetitions: int
     extrapolated: bool
+
+    @property
+    def estimate(self) -> float:
+        """What to believe: the share of draws that rejected; the law's power where none, or only all rows at once, were drawn."""
+        return self.power if self.observed is None or self.repetitions < 2 else self.observed
+
+    @property
+    def source(self) -> str:
+        """Where the estimate comes from, in words."""
+        if self.extrapolated:
+            return "extrapolated"
+        return f"{self.repetitions} draws" if self.repetitions > 1 else "by the law"
 
 
 @dataclass(frozen=True)
@@ -121,15 +136,16 @@ class PowerTable:
                 **{name: value for name, value in vars(self).items() if name not in ("rows", "needed")},
                 "sentence": self.sentence,
                 "needed": vars(self.needed),
-                "rows": [vars(row) for row in self.rows],
+                "rows": [{**vars(row), "estimate": row.estimate} for row in self.rows],
             }
         )
 
     def __str__(self) -> str:
-        lines = [self.sentence, f"{self.unit + ' of each':>14}   power   90% interval   observed"]
+        lines = [self.sentence, f"{self.unit + ' of each':>14}   power   {'':<14}   law, 90% interval"]
         for row in self.rows:
-            observed = "(extrapolated)" if row.observed is None else f"{row.observed:.2f} of {row.repetitions}"
-            lines.append(f"  {row.size:>12}   {row.power:>5.2f}   {row.low:.2f} to {row.high:.2f}   {observed}")
+            source = f"({row.source})"
+            law = f"{row.power:.2f}, {row.low:.2f} to {row.high:.2f}"
+            lines.append(f"  {row.size:>12}   {row.estimate:>5.2f}   {source:<14}   {law}")
         lines += [f"  note  {note}" for note in self.notes]
         return "\n".join(lines)
 

@@ -1,0 +1,175 @@
+"""H_linear as the paper's theory states it: x -> W x for every matrix W of bounded spectral norm, W trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
+from cpmmd.data.prepared import PreparedPool
+from cpmmd.errors import InputError
+from cpmmd.kernels.bandwidth import Bandwidth
+from cpmmd.kernels.base import GaussianBased, Tensors, TrainedFamily
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from cpmmd.kernels.deep.linear_trainable import LinearTrainable
+
+
+@dataclass(frozen=True)
+class LinearMap(TrainedFamily):
+    """k(W x, W x') with W a trained matrix and k Gaussian with bandwidth 1.
+
+    Parameters
+    ----------
+    rank : int, optional
+        Rows of W, so its largest rank; None is as many as columns. The kernel depends on W'W only, so that every matrix of this
+        rank is among them.
+    diagonal : bool
+        Whether W is diagonal: a bandwidth for each column, known as automatic relevance determination. It has no ``rank``.
+
+    Notes
+    -----
+    The complexity is the spectral norm of W times ``|D|_F / N``, the paper's H_linear = {x -> W x : |W| <= L} with
+    c_H = d_out; :class:`Bandwidth` is the same with W a multiple of the identity. W sees columns centred and divided by their
+    standard deviation in the training half, so that units do not matter, and starts as the median bandwidth. W itself, without
+    torch, is the kernel's ``matrix``; ``column_weights`` says which columns it looks at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import Ascent, LinearMap, SplitTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(80, 3)), data.normal(size=(80, 3)) + [0, 2, 0]
+    >>> method = SplitTest(LinearMap(diagonal=True), ascent=Ascent(steps=40))
+    >>> result = two_sample_test(x, y, method=method, rng=0)
+    >>> result.reject, int(result.kernel.column_weights.argmax())
+    (True, 1)
+    """
+
+    rank: int | None = None
+    diagonal: bool = False
+
+    citations = ("gretton2012kernel",)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.diagonal, bool):
+            raise validation.wrong("diagonal", "must be True or False", self.diagonal)
+        if self.rank is None:
+            return
+        validation.whole("rank", self.rank, at_least=1)
+        if self.diagonal:
+            raise validation.wrong("rank", "must be None for a diagonal map, which has as many rows as columns", self.rank)
+
+    def rows_of(self, columns: int) -> int:
+        """Return the number of rows of W, d_out.
+
+        Parameters
+        ----------
+        columns : int
+            Columns that the kernel sees.
+
+        Returns
+        -------
+        int
+            ``rank``, and no more than there are columns.
+        """
+        return columns if self.rank is None else min(self.rank, columns)
+
+    def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> LinearTrainable:
+        """Return this class on one training half, for gradient ascent."""
+        from cpmmd.kernels.deep.linear_trainable import LinearTrainable
+
+        return LinearTrainable(self, train, dtype, device)
+
+    @classmethod
+    def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> LinearMapKernel:  # noqa: ARG003
+        """Return the kernel that was saved; it needs no torch."""
+        return LinearMapKernel.restore(described, tensors)
+
+    def for_calibration(self) -> tuple[LinearMap, str]:
+        """Return this family: C1 is calibrated on it as it is."""
+        return self, ""
+
+    def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
+        """Return c_H = d_out (proof of the proxy bound, linear regime)."""
+        return float(self.rows_of(columns))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMapKernel(GaussianBased):
+    """A trained linear map, frozen.
+
+    Attributes
+    ----------
+    weight
+        W on inputs (x - centre) / scale, (d_out, columns).
+    centre, scale
+        Of each column, from the training half.
+    """
+
+    family: LinearMap
+    weight: Array
+    centre: Array
+    scale: Array
+
+    @property
+    def matrix(self) -> Array:
+        """W on rows as they come: h(x) is ``matrix @ x`` up to a shift, which no distance sees."""
+        return self.weight / self.scale
+
+    @property
+    def lipschitz(self) -> float:
+        """L(h) = |W|, the spectral norm, rows as they come."""
+        return float(np.linalg.norm(self.matrix, 2))
+
+    @property
+    def column_weights(self) -> Array:
+        """How much of the map each column has: its share of |W|_F^2, columns in standard deviations."""
+        squares = (self.weight**2).sum(axis=0)
+        total = float(squares.sum())
+        return np.asarray(squares / total) if total > 0 else np.full(len(squares), 1 / len(squares))
+
+    def features(self, rows: Array) -> Array:
+        """Return h(x) of each row."""
+        return np.asarray(((rows - self.centre) / self.scale) @ self.weight.T)
+
+    def gram(self, rows: Array, others: Array | None = None) -> Array:
+        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
+        return Bandwidth().gram(1.0, self.features(rows), None if others is None else self.features(others))
+
+    def tensors(self) -> Tensors:
+        """The arrays that make the kernel, for saving."""
+        return {"weight": self.weight, "centre": self.centre, "scale": self.scale}
+
+    def to_dict(self) -> PlainDict:
+        """Describe the kernel in plain JSON types."""
+        return {
+            "family": "LinearMap",
+            "options": {"rank": self.family.rank, "diagonal": self.family.diagonal},
+            "shape": list(self.weight.shape),
+            "column_weights": self.column_weights.tolist(),
+            "lipschitz": self.lipschitz,
+        }
+
+    @classmethod
+    def restore(cls, description: Mapping[str, Any], tensors: Tensors) -> LinearMapKernel:
+        """Rebuild a saved kernel."""
+        family = LinearMap(**description["options"])
+        weight, centre, scale = (np.array(tensors[name], dtype=np.float64) for name in ("weight", "centre", "scale"))
+        columns = centre.size
+        if weight.shape != (family.rows_of(columns), columns) or scale.shape != centre.shape or not (scale > 0).all():
+            raise InputError(f"The file's weights are not those of a linear map of {columns} columns. Save it again.")
+        return cls(family, weight, centre, scale)
+
+    def __str__(self) -> str:
+        rows, columns = self.weight.shape
+        what = f"diagonal map of {columns} columns" if self.family.diagonal else f"linear map of {columns} columns to {rows}"
+        return f"Gaussian on a {what}, spectral norm {self.lipschitz:.4g}"
