@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+import field_tables
+
 from experiments.panels import PRINTED, PUBLISHED
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
@@ -24,6 +26,7 @@ LINES = {
     "binned.md": lambda: table(RESULTS / "binned_power.csv"),
     "selection.md": lambda: table(RESULTS / "selection_size.csv"),
     "reference/named.md": lambda: named(),
+    **field_tables.TABLES,
 }
 
 

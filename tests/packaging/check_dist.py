@@ -95,6 +95,7 @@ def stated_version() -> str:
     require(stated is not None, "src/cpmmd/__init__.py states no version")
     version = stated[1] if stated else ""
     require(f"\nversion: {version}\n" in read("CITATION.cff"), f"CITATION.cff is not of {version}")
+    require(f"\n## [{version}] - " in read("CHANGELOG.md"), f"CHANGELOG.md has no section of {version}")
     require(f"cpmmd-{version}-" in read("README.md"), f"README.md installs another wheel than {version}")
     return version
 
