@@ -20,6 +20,7 @@ LINES = {
     "landmarks.md": lambda: table(RESULTS / "landmark_power.csv"),
     "spectral_split.md": lambda: table(RESULTS / "spectral_split.csv"),
     "frontier.md": lambda: (RESULTS / "frontier.md").read_text(),
+    "linear_map.md": lambda: (RESULTS / "linear_map.md").read_text(),
     "linear.md": lambda: (RESULTS / "linear.md").read_text(),
     "scale.md": lambda: (RESULTS / "scale.md").read_text().split("\n", 2)[2],
     "beyond.md": lambda: beyond(),
