@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import shutil
 import textwrap
 from pathlib import Path
@@ -56,8 +57,10 @@ def _shown(block: nodes.literal_block, output: page_runs.Output, place: str) -> 
 
 def _line(text: str) -> str:
     """Return a line as a terminal of the page's width shows it, broken between words."""
-    indent = " " * (len(text) - len(text.lstrip()))
-    return textwrap.fill(text, page_runs.COLUMNS, subsequent_indent=indent) if len(text) > page_runs.COLUMNS else text
+    if len(text) <= page_runs.COLUMNS:
+        return text
+    label = re.match(r" *(\S+( \S+)?  +)?", text)  # "  note         what it says": the rest stands below what it says
+    return textwrap.fill(text, page_runs.COLUMNS, subsequent_indent=" " * (label.end() if label else 0))
 
 
 def _file(address: str) -> str:
