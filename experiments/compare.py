@@ -9,14 +9,17 @@ from typing import Any
 from experiments.base import PAPER, Rows, cell_of, read_csv
 
 ERRORS = 2.0  # standard errors that still count as the same
-RATES = ("reject", "collapsed")
+RATES = ("reject", "collapsed", "selected")
 FEWEST = 20  # repetitions that a rate is judged from by its standard error
 FEWEST_EXACT = 10  # by Fisher's exact test, at the same 5%
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One number of the paper and ours; ``printed`` is whether the paper prints it."""
+    """One number and ours beside it.
+
+    ``printed`` is whether the paper prints it; ``counted`` whether it is in the tally: once, and not where the data are others.
+    """
 
     cell: str
     quantity: str
@@ -25,6 +28,7 @@ class Comparison:
     verdict: str
     note: str
     printed: bool = True
+    counted: bool = True
 
 
 def compare_rows(name: str, rows: Rows) -> list[Comparison]:
@@ -35,13 +39,16 @@ def compare_rows(name: str, rows: Rows) -> list[Comparison]:
 def _compare_one(claim: dict[str, Any], rows: Rows) -> Comparison:
     quantity, relation, value = claim["quantity"], claim["relation"], float(claim["value"])
     cell = cell_of(claim)
-    found = next((row for row in rows if all(_same(row.get(k), v) for k, v in cell.items()) and row.get(quantity)), None)
+    found = next((row for row in rows if all(same_value(row.get(k), v) for k, v in cell.items()) and row.get(quantity)), None)
     shown = ", ".join(cell.values()) if "quantity" in cell else claim["cell"].replace(";", ", ")
     paper = ("" if relation in ("=", "~", "level") else f"{relation} ") + f"{value:g}"
     what = "" if quantity == "value" else quantity
-    printed = claim["source"] != "ours"
+    source = claim[
+        "source"
+    ]  # "": printed; "ours": not printed; "again": counted elsewhere; "other data": ours are not the paper's
+    about = {"note": claim["note"], "printed": source != "ours", "counted": source == ""}
     if found is None:
-        return Comparison(shown, what, paper, "", "not run", claim["note"], printed)
+        return Comparison(shown, what, paper, "", "not run", **about)
     ours = float(found[quantity])
     count = int(float(found.get("repetitions") or found.get("seeds") or 0))
     if quantity in RATES:
@@ -51,10 +58,11 @@ def _compare_one(claim: dict[str, Any], rows: Rows) -> Comparison:
         error = float(found.get(f"{quantity}_error") or 0) if quantity == "value" else 0.0
         verdict = _judge_number(relation, value, float(claim["tolerance"] or 0.25), ours, error)
         text = f"{ours:.3g}" + (f" ± {error:.2g}" if error else "")
-    return Comparison(shown, what, paper, text, verdict, claim["note"], printed)
+    return Comparison(shown, what, paper, text, "other data" if source == "other data" else verdict, **about)
 
 
-def _same(found: str | None, wanted: str) -> bool:
+def same_value(found: str | None, wanted: str) -> bool:
+    """Return whether two texts are the same, or the same number."""
     if found == wanted:
         return True
     try:
@@ -64,7 +72,7 @@ def _same(found: str | None, wanted: str) -> bool:
 
 
 def _judge_rate(relation: str, value: float, repetitions: str, ours: float, count: int) -> tuple[str, float]:
-    """Two proportions, pooled: the same where they differ by at most two standard errors."""
+    """Two proportions, pooled: the same where they differ by at most two standard errors; an inequality holds or not."""
     error = math.sqrt(max(ours * (1 - ours), 0) / count) if count else math.nan
     if count < FEWEST_EXACT:
         return "too few to say", error
@@ -72,16 +80,16 @@ def _judge_rate(relation: str, value: float, repetitions: str, ours: float, coun
         return _judge_counts(value, int(repetitions or 0), ours, count), error
     if relation == "level":
         spread = math.sqrt(value * (1 - value) / count)
-        return ("within error" if abs(ours - value) <= ERRORS * spread else "worse" if ours > value else "below the level"), error
+        return ("within error" if abs(ours - value) <= ERRORS * spread else _side(ours, value)), error
     theirs = int(repetitions) if repetitions else None
     pooled = value if theirs is None else (value * theirs + ours * count) / (theirs + count)
     spread = math.sqrt(pooled * (1 - pooled) * (1 / count + (0 if theirs is None else 1 / theirs)))
-    kept = {
-        "=": abs(ours - value) <= ERRORS * spread,
-        "<=": ours <= value + ERRORS * spread,
-        ">=": ours >= value - ERRORS * spread,
-    }
-    return ("within error" if kept[relation] else "better" if ours > value else "worse"), error
+    said = {"=": False, "<=": ours <= value, ">=": ours >= value}[relation]
+    return ("as said" if said else "within error" if abs(ours - value) <= ERRORS * spread else _side(ours, value)), error
+
+
+def _side(ours: float, value: float) -> str:
+    return "higher" if ours > value else "lower"
 
 
 def _judge_counts(value: float, theirs: int, ours: float, count: int) -> str:
@@ -92,15 +100,13 @@ def _judge_counts(value: float, theirs: int, ours: float, count: int) -> str:
         return "too few to say"
     hits = [round(value * theirs), round(ours * count)]
     p = fisher_exact([[hits[0], theirs - hits[0]], [hits[1], count - hits[1]]]).pvalue
-    return "within error" if p > 0.05 else "higher" if ours > value else "lower"
+    return "within error" if p > 0.05 else _side(ours, value)
 
 
 def _judge_number(relation: str, value: float, tolerance: float, ours: float, error: float = 0.0) -> str:
-    """Numbers that are no rates: within two standard errors where there is one, or within a relative tolerance."""
+    """Numbers that are no rates: an inequality holds or not, an equality within two standard errors or a tolerance it names."""
+    if (relation == "<=" and ours <= value) or (relation == ">=" and ours >= value):
+        return "as said"
     if error and abs(ours - value) <= ERRORS * error:
         return "within error"
-    slack = tolerance * abs(value)
-    kept = {"~": abs(ours - value) <= slack, "<=": ours <= value + slack, ">=": ours >= value - slack}
-    if kept[relation]:
-        return f"within {tolerance:.0%}" if relation == "~" else "as said"
-    return "higher" if ours > value else "lower"
+    return f"within {tolerance:.0%}" if relation == "~" and abs(ours - value) <= tolerance * abs(value) else _side(ours, value)

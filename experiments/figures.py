@@ -88,7 +88,7 @@ def bar_panels(
     """Draw grouped bars of power, one panel for each value of ``key``."""
     figure, panels = axes(len(titles), 5.6 if len(titles) < 3 else 4.6)
     for ax, (value, title) in zip(panels, titles.items(), strict=True):
-        bars(ax, groups, by_method([row for row in rows if row[key] == value], methods))
+        bars(ax, groups, by_method([row for row in rows if row.get(key) == value], methods))
         ax.set_title(title, fontsize=9)
     return figure
 

@@ -23,7 +23,11 @@ MODULES = {
     "tep": "tep",
     "cifar": "cifar",
     "rates": "rates",
+    "false-selection": "false_selection",
     "polynomial-rows": "polynomial_rows",
+    "polynomial-halves": "polynomial_halves",
+    "higgs-rows": "higgs_rows",
+    "collapse-variance": "collapse_variance",
     "deep-start": "deep_start",
 }
 

@@ -26,6 +26,7 @@ from experiments.__main__ import main
 from experiments.base import PAPER, RESULTS, cell_of, read_csv
 from experiments.data import sources
 from experiments.page import PAGE, look, page
+from experiments.readings import READINGS
 from experiments.registry import MODULES, find
 from experiments.verify import verify
 
@@ -40,7 +41,9 @@ def test_every_number_of_the_paper_belongs_to_a_cell(name):
         wanted = cell_of(claim)
         if "quantity" in wanted or "n_cal" in wanted or wanted.get("against") == "CIFAR-10.1":
             continue  # derived from several cells, or data that may be absent
-        assert any(all(compare._same(str(cell.get(k)), v) for k, v in wanted.items()) for cell in experiment.cells), claim["cell"]
+        assert any(all(compare.same_value(str(cell.get(k)), v) for k, v in wanted.items()) for cell in experiment.cells), claim[
+            "cell"
+        ]
 
 
 def test_list_names_every_id(capsys):
@@ -57,15 +60,17 @@ def test_an_unknown_id_is_told_with_its_neighbour(capsys):
     ("relation", "value", "ours", "verdict"),
     [
         ("=", 0.5, 0.55, "within error"),  # pooled error of 100 and 100 repetitions: 0.071
-        ("=", 0.5, 0.70, "better"),
-        ("=", 0.5, 0.30, "worse"),
+        ("=", 0.5, 0.70, "higher"),
+        ("=", 0.5, 0.30, "lower"),
         ("=", 1.0, 0.99, "within error"),
-        ("=", 1.0, 0.90, "worse"),
-        ("<=", 0.5, 0.10, "within error"),
-        ("<=", 0.5, 0.90, "better"),
-        (">=", 0.5, 0.90, "within error"),
+        ("=", 1.0, 0.90, "lower"),
+        ("<=", 0.5, 0.10, "as said"),
+        ("<=", 0.5, 0.55, "within error"),
+        ("<=", 0.5, 0.90, "higher"),
+        (">=", 0.5, 0.90, "as said"),
+        (">=", 0.5, 0.45, "within error"),
         ("level", 0.05, 0.09, "within error"),  # two binomial errors: 0.044
-        ("level", 0.05, 0.10, "worse"),
+        ("level", 0.05, 0.10, "higher"),
     ],
 )
 def test_rates_are_judged_by_two_standard_errors(relation, value, ours, verdict):
@@ -84,7 +89,14 @@ def test_small_counts_are_judged_exactly(ours, verdict):
 
 @pytest.mark.parametrize(
     ("relation", "ours", "error", "verdict"),
-    [("~", 11.0, 0.0, "within 25%"), ("~", 14.0, 2.5, "within error"), ("~", 14.0, 0.0, "higher"), ("<=", 9.0, 0.0, "as said")],
+    [
+        ("~", 11.0, 0.0, "within 25%"),
+        ("~", 14.0, 2.5, "within error"),
+        ("~", 14.0, 0.0, "higher"),
+        ("<=", 9.0, 0.0, "as said"),
+        ("<=", 10.5, 0.0, "higher"),  # an inequality has no slack
+        (">=", 9.5, 0.0, "lower"),
+    ],
 )
 def test_numbers_are_judged_by_a_tolerance_that_is_named(relation, ours, error, verdict):
     assert compare._judge_number(relation, 10.0, 0.25, ours, error) == verdict
@@ -94,6 +106,29 @@ def test_numbers_are_judged_by_a_tolerance_that_is_named(relation, ours, error, 
 def test_every_number_of_the_paper_was_looked_for_in_the_results(name):
     missing = [one.cell for one in look(name, RESULTS).comparisons if one.verdict == "not run"]
     assert all("CIFAR-10.1" in cell for cell in missing), missing
+
+
+@pytest.mark.parametrize(("source", "printed", "counted"), [("", 1, 1), ("ours", 0, 0), ("again", 1, 0), ("other data", 1, 0)])
+def test_a_number_is_counted_once_and_not_where_the_data_are_others(source, printed, counted):
+    claim = {
+        "cell": "a=1",
+        "quantity": "reject",
+        "relation": "=",
+        "value": "0.5",
+        "repetitions": "100",
+        "source": source,
+        "note": "",
+    }
+    one = compare._compare_one(claim, [{"a": "1", "reject": "0.5", "repetitions": "100"}])
+    assert (one.printed, one.counted) == (bool(printed), bool(counted))
+    assert (one.verdict == "other data") == (source == "other data")
+
+
+def test_every_reading_finds_its_numbers():
+    summaries = {name: read_csv(RESULTS / name / "summary.csv") for name in MODULES}
+    for reading in READINGS:
+        for number in filter(None, (reading.printed, reading.best)):
+            assert number.found(summaries) != "not run", reading.what
 
 
 def test_the_reused_constant_is_the_calibrated_one():

@@ -45,6 +45,7 @@ def spread(table: StudyTable, key: str) -> Rows:
             "max": float(c1.max()),
             "cv": 100 * std / mean if mean > 0 else float("nan"),
         }
+        row["c1_root_error"] = row["c1_error"] / np.sqrt(TRAINED)
         rows.append(row | {f"{name}_root": row[name] / np.sqrt(TRAINED) for name in ("c1", "std", "min", "max")})
     return rows
 

@@ -16,6 +16,7 @@ WIDTHS = (10, 50, 200, 400)
 METHODS = ("liu", "cp", "plain")
 ROOT = np.sqrt(2 * N)  # from L |D|_F / N to L |D|_F / sqrt(N)
 STEPS, EVERY = 200, 5  # the figure keeps every fifth step
+LEVEL_STEP = 30  # from which the paper calls the spectral product level
 SEEDS = 10
 SHOWN_WIDTH, SHOWN_SEEDS = 200, 5  # in the figure
 PAPER_C1 = 0.001  # what the paper's J_CP column was computed with: (MMD2 - J_CP) / G in each of its rows, G with sqrt(N)
@@ -50,7 +51,21 @@ def summarise(table: StudyTable) -> Rows:
         largest = [row["largest_j_cp_collapsed"] for row in rows if row["collapsed"]]
         rows.append({"quantity": "largest J_CP of a collapsed run", "value": max(largest, default=float("nan"))})
         rows.append({"quantity": "largest J_Liu", "value": float(table.values("j_liu", method="liu").max())})
+        rows += [*_plateau(table, "cp", "CP"), *_plateau(table, "plain", "plain")]
     return rows
+
+
+def _plateau(table: StudyTable, method: str, shown: str) -> Rows:
+    """How much the spectral product moves after the step from which the paper's is level: the mean over seeds at each width."""
+    by_width = []
+    for width in WIDTHS:
+        paths = np.array([one.values["path_product"] for one in table.where(width=width, method=method)])
+        by_width.append(float((paths[:, -1] / paths[:, LEVEL_STEP // EVERY]).mean()) if len(paths) else np.nan)
+    name = f"Pi at step {STEPS} over step {LEVEL_STEP}, {shown}"
+    return [
+        {"quantity": f"{name}, smallest of the widths", "value": float(np.nanmin(by_width))},
+        {"quantity": f"{name}, largest of the widths", "value": float(np.nanmax(by_width))},
+    ]
 
 
 def _of_width(table: StudyTable, width: int) -> dict[str, Any]:
@@ -66,6 +81,7 @@ def _of_width(table: StudyTable, width: int) -> dict[str, Any]:
     return {
         **{"width": width, "seeds": len(runs), "collapsed": rate, "collapsed_error": np.sqrt(rate * (1 - rate) / len(runs))},
         **{name: float(column.mean()) for name, column in columns.items()},
+        "j_liu_error": float(columns["j_liu"].std(ddof=1) / np.sqrt(len(runs))) if len(runs) > 1 else float("nan"),
         "complexity_root": float(columns["complexity"].mean() * ROOT),
         **{"c1": float(np.mean(list(c1.values()))), "j_cp": float(j_cp.mean())},
         "j_cp_paper_c1": float((columns["mmd2"] - PAPER_C1 * columns["complexity"] * ROOT).mean()),

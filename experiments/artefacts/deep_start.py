@@ -25,6 +25,17 @@ def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.rando
     return decision(result) | ({} if result.calibration is None else {"c1": result.calibration.c1})
 
 
+def summarise(table: StudyTable) -> Rows:
+    """Return the cells, and the range of C1-hat over them, G read as L |D|_F / sqrt(N), N the rows of both training halves."""
+    rows = table.rows
+    for start in ("2/fan_in", "3/fan_in"):
+        means = [row["c1"] / np.sqrt(row["n"]) for row in rows if row.get("start") == start and "c1" in row]
+        if means:
+            rows.append({"quantity": f"smallest C1-hat from {start}", "value": float(min(means))})
+            rows.append({"quantity": f"largest C1-hat from {start}", "value": float(max(means))})
+    return rows
+
+
 def draw(table: StudyTable, rows: Rows) -> Any:  # noqa: ARG001
     """Bars of power, one panel a start."""
     from experiments.figures import bar_panels
@@ -41,5 +52,6 @@ EXPERIMENT = Experiment(
     repetitions=REPETITIONS,
     data_keys=("d", "n"),
     settings={"permutations": PERMUTATIONS, "starts": STARTS, "shift": SHIFT},
+    summarise=summarise,
     draw=draw,
 )

@@ -18,6 +18,8 @@ SHIFT = 0.8  # of every coordinate, where deviations are measured: all have the 
 SHIFTS = (0.6, 1.0)  # of the first and the last coordinate, where the best of them is looked for
 DILATIONS = (1, 4, 16, 64, 256, 1024, 4096, 16384)  # P = N(0, i^2), Q = N(0, (2i)^2)
 DILATION_N, FIXED_SIGMA = 100, 1.0
+LIMIT_PAIRS = 60  # closest ones: a draw in so many is none of 200 relabelings
+LIMIT_SAMPLES = 50  # pairs of samples in each repetition
 METHODS = {"fixed": None, "median": MedianTest(), "cp-full": FullSampleTest()}
 REPETITIONS = 40  # the paper proves, it does not measure
 
@@ -56,8 +58,30 @@ def dilated(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.ra
     return {"reject": int(null.pvalue <= ALPHA), "pvalue": round(null.pvalue, 6)}
 
 
+def limit(data_rng: np.random.Generator, test_rng: np.random.Generator) -> float:
+    """Return the share of rejections where i has no end: the closest pair outweighs all others, then the next one.
+
+    A pair inside a sample adds to the squared MMD, one across takes off. So relabelings are in the order of their pairs, closest
+    first: the larger one has the first pair inside that the other has across. No kernel value is needed, and none underflows.
+    """
+    rejected = 0
+    for _ in range(LIMIT_SAMPLES):
+        pool = np.concatenate(data_rng.normal(size=(2, DILATION_N)) * np.array([1, 2])[:, None])
+        first, second = np.triu_indices(len(pool), 1)
+        closest = np.argpartition(np.abs(pool[first] - pool[second]), LIMIT_PAIRS)[:LIMIT_PAIRS]
+        closest = closest[np.argsort(np.abs(pool[first[closest]] - pool[second[closest]]))]
+        observed = np.arange(len(pool)) < DILATION_N
+        labels = np.array([observed, *(test_rng.permutation(observed) for _ in range(PERMUTATIONS))])
+        inside = labels[:, first[closest]] == labels[:, second[closest]]
+        at_least = sum(tuple(row) >= tuple(inside[0]) for row in inside.tolist())
+        rejected += at_least / len(labels) <= ALPHA
+    return rejected / LIMIT_SAMPLES
+
+
 def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.random.Generator) -> dict[str, Any]:
-    """One repetition of either part."""
+    """One repetition of a part."""
+    if cell["part"] == "limit":
+        return {"rate": limit(data_rng, test_rng)}
     return deviation(cell, data_rng) if cell["part"] == "grid" else dilated(cell, data_rng, test_rng)
 
 
@@ -78,6 +102,11 @@ def summarise(table: StudyTable) -> Rows:
         rows.append({"quantity": "largest deviation over bound", "value": float(max(worst))})
         gaps = [table.values("loss", B=r["B"], N=r["N"]).max() / (2 * r["bound"]) for r in found]
         rows.append({"quantity": "largest loss over bound", "value": float(max(gaps))})
+    rates = table.values("rate", part="limit")
+    if len(rates):
+        rate, count = float(rates.mean()), len(rates) * LIMIT_SAMPLES
+        error = float(np.sqrt(rate * (1 - rate) / count))
+        rows.append({"quantity": "rejections in the limit of the dilation", "value": rate, "value_error": error})
     return rows
 
 
@@ -107,7 +136,7 @@ EXPERIMENT = Experiment(
     artefact="Prop. finite grids, Lemma",
     title="sqrt(ln B / N) over finite grids; a fixed bandwidth along the dilation sequence",
     task=task,
-    cells=grid(part=["grid"], B=KERNELS, N=SIZES) + grid(part=["dilation"], i=DILATIONS, method=METHODS),
+    cells=grid(part=["grid"], B=KERNELS, N=SIZES) + grid(part=["dilation"], i=DILATIONS, method=METHODS) + grid(part=["limit"]),
     repetitions=REPETITIONS,
     data_keys=("part", "B", "N", "i"),
     settings={"permutations": PERMUTATIONS, "shift": SHIFT, "shifts": SHIFTS, "n": DILATION_N, "sigma": FIXED_SIGMA},
