@@ -51,7 +51,7 @@ class FullSampleTest(Procedure):
         About how many bins of rows are relabelled; samples of fewer rows are permuted row by row.
     landmarks : int, optional
         Rows of the pool that spectral members, and pools of more than 4096 rows altogether, are computed through; None is 200,
-        and 512 in such pools. All rows where there are no more.
+        and twice the root of the rows, at most 512, in such pools. All rows where there are no more.
 
     Notes
     -----
