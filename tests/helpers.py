@@ -111,6 +111,15 @@ def kurtosis(rng: np.random.Generator, n: int, df: float, d: int = 10):
     return rng.normal(size=(n, d)), t * np.sqrt((df - 2) / df)
 
 
+def autoregressive(rng: np.random.Generator, rows: int, columns: int, coefficient: float) -> np.ndarray:
+    """Stationary AR(1) columns of unit variance."""
+    values, noise = np.empty((rows, columns)), rng.normal(size=(rows, columns))
+    values[0] = noise[0]
+    for t in range(1, rows):
+        values[t] = coefficient * values[t - 1] + np.sqrt(1 - coefficient**2) * noise[t]
+    return values
+
+
 def mixed_frame(rng: np.random.Generator, rows: int, *, colours=("red", "green", "blue")):
     """Columns of every kind a detector knows."""
     import polars as pl

@@ -12,15 +12,7 @@ from cpmmd import two_sample_test
 from cpmmd.data.dependence import block_length
 from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError
-from helpers import most_rejections, shared_data
-
-
-def _ar(rng, rows, columns, coefficient):
-    values, noise = np.empty((rows, columns)), rng.normal(size=(rows, columns))
-    values[0] = noise[0]
-    for t in range(1, rows):
-        values[t] = coefficient * values[t - 1] + np.sqrt(1 - coefficient**2) * noise[t]
-    return values
+from helpers import autoregressive, most_rejections, shared_data
 
 
 def _length_by_hand(x, y):
@@ -43,19 +35,19 @@ def _length_by_hand(x, y):
 @pytest.mark.parametrize("coefficient", [0.0, 0.5, 0.9])
 def test_the_length_misses_a_tenth_of_the_long_run_variance(coefficient):
     rng = np.random.default_rng(3)
-    x, y = _ar(rng, 400, 3, coefficient), _ar(rng, 300, 3, coefficient)
+    x, y = autoregressive(rng, 400, 3, coefficient), autoregressive(rng, 300, 3, coefficient)
     assert block_length(read_pool(x, y)) == _length_by_hand(x, y)
 
 
 def test_the_length_does_not_see_a_difference_between_the_samples():
     rng = np.random.default_rng(4)
-    x, y = _ar(rng, 400, 3, 0.8), _ar(rng, 300, 3, 0.8)
+    x, y = autoregressive(rng, 400, 3, 0.8), autoregressive(rng, 300, 3, 0.8)
     assert block_length(read_pool(x, 5 - 3 * y)) == block_length(read_pool(x, y)) > 20
 
 
 def test_samples_too_short_for_their_dependence_are_refused_with_what_helps(tmp_path):
     rng = np.random.default_rng(5)
-    x, y = _ar(rng, 160, 3, 0.95), _ar(rng, 160, 3, 0.95)
+    x, y = autoregressive(rng, 160, 3, 0.95), autoregressive(rng, 160, 3, 0.95)
     with pytest.raises(InputError, match=r"blocks must be \d+ rows long: take \d+ rows of each sample.*groups=.*blocks=40"):
         two_sample_test(x, y, method="median", blocks="auto", rng=0)
     for name, rows in (("a", x), ("b", y)):
@@ -83,7 +75,7 @@ def test_level_where_it_answers(rows, coefficient):
     """1000 repetitions at .05. Approximate by nature: a tenth of the variance is missed, so .075 plus three standard errors."""
     rng, answers = np.random.default_rng(rows), []
     for _ in range(1000):
-        x, y = _ar(rng, rows, 3, coefficient), _ar(rng, rows, 3, coefficient)
+        x, y = autoregressive(rng, rows, 3, coefficient), autoregressive(rng, rows, 3, coefficient)
         try:
             answers.append(two_sample_test(x, y, method="median", blocks="auto", n_permutations=99, rng=rng).reject)
         except InputError:

@@ -9,16 +9,9 @@ import pytest
 from commands import QUICK, run
 from cpmmd import two_sample_test
 from cpmmd.data.pool import read_pool
+from helpers import autoregressive
 
 SEEN = "rows depend on each other"
-
-
-def _ar(rng, rows, columns, coefficient):
-    values, noise = np.empty((rows, columns)), rng.normal(size=(rows, columns))
-    values[0] = noise[0]
-    for t in range(1, rows):
-        values[t] = coefficient * values[t - 1] + np.sqrt(1 - coefficient**2) * noise[t]
-    return values
 
 
 def _noticed(x, y):
@@ -28,7 +21,9 @@ def _noticed(x, y):
 @pytest.mark.parametrize(("rows", "columns"), [(60, 3), (300, 10)])
 def test_dependent_rows_are_noticed_in_95_of_100_runs_and_independent_ones_in_at_most_5(rows, columns):
     rng = np.random.default_rng(rows)
-    dependent = sum(_noticed(_ar(rng, rows, columns, 0.5), _ar(rng, rows, columns, 0.5)) for _ in range(100))
+    dependent = sum(
+        _noticed(autoregressive(rng, rows, columns, 0.5), autoregressive(rng, rows, columns, 0.5)) for _ in range(100)
+    )
     independent = sum(_noticed(rng.normal(size=(rows, columns)), rng.normal(1, 2, size=(rows, columns))) for _ in range(100))
     assert dependent >= 95
     assert independent <= 5
@@ -44,7 +39,7 @@ def test_heavy_tails_ties_and_few_rows_are_not_taken_for_dependence():
 
 def test_a_note_names_what_was_seen_and_what_helps_and_changes_nothing():
     rng = np.random.default_rng(1)
-    x, y = _ar(rng, 200, 2, 0.5), _ar(rng, 200, 2, 0.5)
+    x, y = autoregressive(rng, 200, 2, 0.5), autoregressive(rng, 200, 2, 0.5)
     result = two_sample_test(x, y, method="median", rng=0)
     (note,) = [note for note in result.notes if SEEN in note]
     assert "one row before" in note
@@ -56,7 +51,7 @@ def test_a_note_names_what_was_seen_and_what_helps_and_changes_nothing():
 def test_the_command_line_advises_flags(tmp_path):
     rng = np.random.default_rng(1)
     for name in "ab":
-        pd.DataFrame(_ar(rng, 80, 2, 0.7), columns=["u", "v"]).to_csv(tmp_path / f"{name}.csv", index=False)
+        pd.DataFrame(autoregressive(rng, 80, 2, 0.7), columns=["u", "v"]).to_csv(tmp_path / f"{name}.csv", index=False)
     said = run("test", tmp_path / "a.csv", tmp_path / "b.csv", *QUICK, "--no-explain").stdout
     assert "--blocks auto" in said
     assert "blocks=" not in said
