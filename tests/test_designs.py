@@ -282,6 +282,6 @@ def test_large_pools_go_through_landmarks_and_keep_groups_whole():
     x, y = (effects[part] + data.normal(size=(2600, 2)) for part in of)
     few = FullSampleTest(classes=(KernelClass(Bandwidth(), widest=1.0, narrowest=1.0, gammas=(0.1,)),))
     null = two_sample_test(x, y, method=few, groups=of, n_permutations=99, rng=0)
-    assert null.engine.landmarks == 512
+    assert null.engine.landmarks == 200
     assert null.pvalue > 0.05 >= two_sample_test(x, y + 3, method=few, groups=of, n_permutations=99, rng=0).pvalue
     assert two_sample_test(x, y, method=few, n_permutations=99, rng=0).pvalue <= 0.05

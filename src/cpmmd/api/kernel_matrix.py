@@ -14,7 +14,7 @@ from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.design_options import AUTO, DesignOptions, all_codes
 from cpmmd.data.design_rules import make_design
-from cpmmd.data.designs import Design
+from cpmmd.data.designs import BLOCKS_NOTE, Design
 from cpmmd.data.table import read_table
 from cpmmd.errors import InputError
 from cpmmd.permutation.binned import relabelings
@@ -108,9 +108,10 @@ def kernel_matrix_test(
         sizes=sizes,
         tested_sizes=sizes,
         n_columns=None,
-        notes=note_powerless(ranking.smallest_pvalue, plan.options.alpha, sizes),
+        notes=(*note_powerless(ranking.smallest_pvalue, plan.options.alpha, sizes), *((BLOCKS_NOTE,) if blocks else ())),
         engine=Engine("dense"),
         design=made,
+        exact=made is None or made.exact,
         citations=("gretton2012kernel",),
         seed=seed,
         call=_call(m, {"alpha": alpha, "n_permutations": count, **plan.design.call}, seed),

@@ -52,9 +52,10 @@ class DesignOptions:
                     one=Setting(one),
                     other=Setting(other),
                 )
-        if self.blocks is not None and self.blocks != AUTO:
-            if isinstance(self.blocks, str):
+        if isinstance(self.blocks, str):
+            if self.blocks != AUTO:
                 raise validation.wrong("blocks", "must be a number of rows or 'auto'", self.blocks)
+        elif self.blocks is not None:
             validation.whole("blocks", self.blocks, at_least=1)
 
     @property

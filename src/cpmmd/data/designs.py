@@ -16,6 +16,7 @@ from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.text import counted
 
 ROW, GROUP, PAIR, BLOCK = "row", "group", "pair", "block"
+BLOCKS_NOTE = "blocks are exchangeable as far as dependence fades within their length: the level is approximate"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,6 +1,6 @@
 """What the data look like before any test: rows that tell of the next, columns that name groups, rows or times.
 
-A note says what was seen and which argument helps. It never changes the test, draws nothing at random and looks at the first
+A note says what was seen and which argument helps. It never changes the test, draws nothing at random and looks at some
 rows only.
 """
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import special
 
 from cpmmd.core.arrays import Array
-from cpmmd.data.dependence import ROWS, lag_correlations, ranked_columns
+from cpmmd.data.dependence import ROWS, Traits
 
 if TYPE_CHECKING:
     from cpmmd.data.pool import Pool
@@ -28,21 +28,29 @@ def notices(pool: Pool) -> tuple[str, ...]:
     """Return a note on each thing that looks as if rows were not exchangeable one by one."""
     if pool.m + pool.n < FEWEST_ROWS:
         return ()
-    named = {column: words for column in pool.columns if (words := _names_something(pool, column))}
+    named = telling_columns(pool)
     return (*named.values(), *_dependent(pool, tuple(named)))
+
+
+def telling_columns(pool: Pool) -> dict[str, str]:
+    """Return the columns that look like times, numbers of rows or names of groups, with a note on each."""
+    return {column: words for column in pool.columns if (words := _names_something(pool, column))}
 
 
 def _dependent(pool: Pool, leave: tuple[str, ...]) -> tuple[str, ...]:
     """Return a note where rows in the order of the file are visibly dependent."""
-    parts, columns = ranked_columns(pool, leave)
-    if not columns:
+    traits = Traits.of(pool, leave=leave)
+    found = list(traits.lag_correlations(most_lags=LAGS))
+    if not found or not traits.names:
         return ()
-    lags = np.array(list(lag_correlations(parts, most_lags=LAGS)))
-    bound = _bound(lags, sum(map(len, parts)))
-    if not lags.size or not (lags > bound).any():
+    lags = np.array([lag for lag, _ in found])
+    bound = _bound(lags, found[-1][1])
+    if not (lags > bound).any():
         return ()
-    lag, column = np.unravel_index(int(lags.argmax()), lags.shape)
-    seen = f"column {columns[column]!r} has correlation {lags[lag, column]:.2f} with itself {_rows_before(int(lag) + 1)}"
+    lag, trait = np.unravel_index(int(lags.argmax()), lags.shape)
+    name = traits.names[trait]
+    seen = f"{name} {'have' if name.startswith('the missing') else 'has'} correlation {lags[lag, trait]:.2f} with "
+    seen += f"{'themselves' if name.startswith('the missing') else 'itself'} {_rows_before(int(lag) + 1)}"
     return (
         f"rows depend on each other in the order of the file: {seen}, where independent rows stay below {bound:.2f}; relabeling "
         "them one by one finds differences that are none. If they are in time, keep blocks of them together with blocks='auto'; "

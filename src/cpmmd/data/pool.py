@@ -12,14 +12,14 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Rows
 from cpmmd.data.dependence import block_length
 from cpmmd.data.design_options import AUTO, DesignOptions, all_codes
-from cpmmd.data.design_rules import make_design
-from cpmmd.data.designs import Design
+from cpmmd.data.design_rules import Coded, make_design
+from cpmmd.data.designs import BLOCKS_NOTE, Design
 from cpmmd.data.gaps import check_present, drop_missing, find_gaps
 from cpmmd.data.matching import match_columns
-from cpmmd.data.notices import notices
+from cpmmd.data.notices import notices, telling_columns
 from cpmmd.data.numbers import Chosen, Numbers, Stacked
 from cpmmd.data.table import Objects, Table, read_table
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, Setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +64,37 @@ def lay_out(pool: Pool, a: Table, b: Table, asked: DesignOptions) -> Pool:
     """Return the pool of two tables with the design that was asked for; rows of strata without a partner are left out."""
     if not asked.given:
         return pool
-    block_rows = block_length(pool) if asked.blocks == AUTO else asked.blocks
-    design, rows, notes = make_design(all_codes(a.aside, b.aside), (pool.m, pool.n), block_rows, asked.described)
-    if block_rows is not None:
-        notes.append("blocks are exchangeable as far as dependence fades within their length: the level is approximate")
+    coded = all_codes(a.aside, b.aside)
+    block_rows, said = _block_rows(pool, asked, coded)
+    design, rows, notes = make_design(coded, (pool.m, pool.n), block_rows, asked.described)
+    notes += said
     if len(rows) < pool.m + pool.n:
         pool = take_rows(pool, rows)
     return replace(pool, design=design, notes=(*pool.notes, *notes))
+
+
+def _block_rows(pool: Pool, asked: DesignOptions, coded: Coded) -> tuple[int | None, list[str]]:
+    """Return the rows of a block, and notes on what that rests on."""
+    if asked.blocks is None:
+        return None, []
+    if asked.blocks != AUTO:
+        return int(asked.blocks), [BLOCKS_NOTE]
+    telling = telling_columns(pool)
+    found = block_length(pool, leave=tuple(telling), strata=coded["strata"][0] if "strata" in coded else None)
+    if found.rows > min(pool.m, pool.n):
+        raise InputError(
+            "Rows of both samples must be enough for blocks that are as long as rows depend on each other. They do so over about "
+            "{length} rows ({trait}), and the smaller sample has {rows}. Take several times {length} rows of each sample, name "
+            "separate runs with {groups}, or the part of the day or week that a row is of with {strata}.",
+            parameter="blocks",
+            length=found.rows,
+            trait=found.trait,
+            rows=min(pool.m, pool.n),
+            groups=Setting("groups"),
+            strata=Setting("strata"),
+        )
+    length = f"{found.rows} rows for {found.trait}" if found.trait else "one row, for no dependence was seen"
+    return found.rows, [f"{BLOCKS_NOTE}; their length is {length}", *telling.values()]
 
 
 def take_rows(pool: Pool, rows: Rows) -> Pool:

@@ -55,7 +55,7 @@ def _advice(design: Design, needed: int, tested: bool) -> str | Said:
     """Say how to come to enough units: all of them tested, longer samples, or separate runs named."""
     if tested:
         return "; a method that does not split tests all of them"
-    if design.given.get("blocks") != AUTO or design.block_rows is None:
+    if design.given.get("blocks") != AUTO or design.block_rows in (None, 1):
         return ""
     return Said(_longer_samples, design.block_rows, needed, max(1, min(design.rows) // needed))
 
@@ -63,6 +63,6 @@ def _advice(design: Design, needed: int, tested: bool) -> str | Said:
 def _longer_samples(words: Words, length: int, needed: int, shorter: int) -> str:
     groups, blocks = words.setting(Setting("groups")), words.setting(Setting("blocks", shorter))
     return (
-        f"; rows depend on each other so far that blocks must be {length} rows long: take {needed * length} rows of each sample, "
-        f"or name separate runs with {groups} (shorter blocks, {blocks}, can find differences that are none)"
+        f"; rows depend on each other so far that blocks must be {length} rows long: take at least {needed * length} rows of "
+        f"each sample, or name separate runs with {groups} (shorter blocks, {blocks}, can find differences that are none)"
     )
