@@ -28,8 +28,9 @@ def _needed_by_hand(trait, sure):
         parts = [part for part in trait if len(part) > k]
         rows = sum(map(len, parts))
         r = sum(float(part[k:] @ part[:-k]) for part in parts) / rows
-        bound = sure * np.sqrt((1 + 2 * squares) / rows)
-        counted = r > bound or (counted and r > 2 / np.sqrt(rows))
+        bartlett = np.sqrt((1 + 2 * squares) / rows)
+        bound = sure * bartlett
+        counted = r > bound or (counted and r > max(2 / np.sqrt(rows), 1.2 * bartlett))
         if counted:
             missed, variance, squares, last = missed + 2 * k * r, variance + 2 * r, squares + r**2, k
         if r < -bound or k - last >= 50:

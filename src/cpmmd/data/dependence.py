@@ -27,7 +27,7 @@ CELLS = 4_000_000  # rows by traits: of more columns some are looked at, evenly 
 LEVELS = 5  # the most frequent ones
 FEWEST_MARKS = 0.1  # share of the rows: rare marks stand side by side by chance
 LEFT = 0.1  # share of the long-run variance that block sums may miss
-LIKELY = 2.0  # standard errors of a correlation that goes on
+LIKELY = 2.0, 1.2  # standard errors of a correlation that goes on: those of independent rows, and Bartlett's
 ALARM = 0.001  # chance that one which stands alone is taken for sure, over all traits and lags that are waited for
 PATIENCE = 50  # lags without one that counts
 
@@ -121,7 +121,8 @@ def _seen(lags: Iterable[tuple[Array, int]]) -> Array:
         before = kept[-1] > 0 if kept else np.ones(len(lag), dtype=bool)
         last, variance = (last, variance) if kept else (np.zeros(len(lag)), np.ones(len(lag)))
         sure = -special.ndtri(ALARM / (PATIENCE * max(1, len(lag)))) * np.sqrt(variance / rows)
-        counts = ((lag > sure) | (before & (lag > LIKELY / np.sqrt(rows)))) & (last >= 0)
+        likely = np.maximum(LIKELY[0], LIKELY[1] * np.sqrt(variance)) / np.sqrt(rows)
+        counts = ((lag > sure) | (before & (lag > likely))) & (last >= 0)
         kept.append(np.where(counts, lag, 0.0))
         variance = variance + 2 * kept[-1] ** 2  # Bartlett's, of a correlation behind the last one, in units of 1 / rows
         last = np.where(counts, k, last)
