@@ -218,6 +218,13 @@ def test_dismissed_the_past_stays_and_evidence_starts_anew():
     assert monitor.update(np.random.default_rng(9).normal(size=(30, 2))).number == 11
 
 
+def test_without_an_alarm_there_is_nothing_to_dismiss_and_the_evidence_stays():
+    monitor, answers = watch(2)
+    with pytest.raises(InputError, match="no alarm to dismiss"):
+        monitor.dismiss()
+    assert (monitor.wealth_, monitor.episode_) == (answers[-1].wealth, 0)
+
+
 def test_a_reference_of_ones_own_can_be_acknowledged_without_an_alarm():
     monitor, _ = watch(2)
     with pytest.raises(InputError, match="no alarm"):

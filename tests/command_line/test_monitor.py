@@ -67,6 +67,7 @@ def test_the_document_fits_its_schema_and_history_and_metrics_are_written(watche
 def test_an_alarm_is_acknowledged_or_dismissed(watched, tmp_path):
     monitor, files = watched
     refused(run("acknowledge", monitor), "no alarm")
+    refused(run("dismiss", monitor), "no alarm")
     assert run("check", monitor, *files).exit_code == 1
     assert run("dismiss", monitor).exit_code == 0
     assert run("check", monitor, *files).exit_code == 0

@@ -237,12 +237,16 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
     def dismiss(self) -> Self:
         """Go on after an alarm that was none: what came before stays the past, and evidence starts anew.
 
+        Without an alarm it is refused: evidence that is on its way to one would be lost.
+
         Returns
         -------
         DriftMonitor
             Itself.
         """
         state = self._fitted()
+        if state.raised is None:
+            raise InputError("There is no alarm to dismiss. Evidence starts anew after an alarm only; go on with the next batch.")
         return self._assume(state.start_anew(state.past))
 
     def key(self, batch: Any, name: str) -> str:
