@@ -298,6 +298,12 @@ def test_wrong_parameters_are_refused_when_fitted(options, word):
         DriftMonitor(**options).fit(np.zeros((10, 1)))
 
 
+def test_wealth_adds_up_so_that_no_alpha_is_out_of_reach():
+    monitor, answers = watch(12, change=2, alpha=1e-5, n_permutations=99)
+    assert monitor.alarm_
+    assert answers[-1].wealth >= 1e5 > answers[2].wealth
+
+
 def test_it_must_be_fitted_first():
     with pytest.raises(InputError, match="fit"):
         DriftMonitor().update(np.zeros((3, 1)))

@@ -361,7 +361,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
                 raise validation.wrong(name, "must be the name of a column", type(getattr(self, name)).__name__)
         given = {option.name: getattr(self, option.name) for option in fields(TestOptions) if hasattr(self, option.name)}
         count = PERMUTATIONS if self.n_permutations is None else self.n_permutations
-        plan = TestOptions(**{**given, "n_permutations": count}).plan()
+        plan = TestOptions(**{**given, "n_permutations": count}).plan(decides=False)
         check_exact(plan.procedure, plan.options.method)
         return plan
 
