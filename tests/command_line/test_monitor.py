@@ -66,7 +66,7 @@ def test_the_document_fits_its_schema_and_history_and_metrics_are_written(watche
 
 def test_an_alarm_is_acknowledged_or_dismissed(watched, tmp_path):
     monitor, files = watched
-    refused(run("acknowledge", monitor), "no alarm")
+    refused(run("acknowledge", monitor), "no alarm", "pass --reference")
     refused(run("dismiss", monitor), "no alarm")
     assert run("check", monitor, *files).exit_code == 1
     assert run("dismiss", monitor).exit_code == 0
@@ -85,6 +85,14 @@ def test_a_batch_that_cannot_be_read_does_not_stop_the_others(watched, tmp_path)
     result = run("check", monitor, files[0], tmp_path / "bad.csv", files[1], "--json")
     assert result.exit_code == 2
     assert [batch["status"] for batch in document(result)["batches"]] == ["tested", "error", "tested"]
+
+
+def test_missing_values_are_refused_with_what_helps_a_monitor(watched, tmp_path):
+    monitor, _ = watched
+    (tmp_path / "gap.csv").write_text("u,v\n1,2\n,4\n")
+    result = run("check", monitor, tmp_path / "gap.csv", "--json")
+    assert "fit a new monitor with --missing drop" in document(result)["batches"][0]["error"]
+    refused(run("acknowledge", monitor, "--reference", tmp_path / "gap.csv"), "gap.csv", "fit a new monitor with --missing drop")
 
 
 def test_what_a_monitor_does_not_take_is_refused(watched, tmp_path):
