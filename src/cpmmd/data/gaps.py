@@ -13,7 +13,7 @@ from cpmmd.core.text import counted
 from cpmmd.data.table import Table
 from cpmmd.errors import InputError, Said, Setting, Words, name_some
 
-WAYS = {"drop": Setting("missing", "drop"), "impute": Setting("missing", "impute")}
+DROP, IMPUTE = Setting("missing", "drop"), Setting("missing", "impute")
 PASS_ONE = "Pass {drop} to leave those rows out, or {impute} to fill them in and test missingness too."
 
 
@@ -79,7 +79,8 @@ def check_present(gaps: Mapping[str, Gaps], *, advice: str = PASS_ONE) -> None:
             column=column,
             row=int(gaps[sample].first[column]),
             counts=Said(_say_counts, found),
-            **WAYS,
+            drop=DROP,
+            impute=IMPUTE,
         )
 
 
@@ -99,6 +100,7 @@ def drop_missing(table: Table, name: str, gaps: Gaps, notes: list[str], *, least
             sample=name,
             least=counted(least, "row"),
             rows=len(keep),
-            **WAYS,
+            drop=DROP,
+            impute=IMPUTE,
         )
     return table.take(keep)

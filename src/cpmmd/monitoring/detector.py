@@ -31,7 +31,7 @@ from cpmmd.monitoring.batches import BatchResult, content_digest
 from cpmmd.monitoring.checking import BatchCheck, CheckedBatch, Source
 from cpmmd.monitoring.detector_state import State, pack, unpack
 from cpmmd.monitoring.frozen_kernel import FrozenKernel, FrozenTest, adopt, train
-from cpmmd.monitoring.history import History
+from cpmmd.monitoring.history import History, keeping
 from cpmmd.procedures.base import Procedure
 from cpmmd.results import TestResult
 from cpmmd.storage.container import read_file, write_file
@@ -222,7 +222,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         batches: Mapping[str, Any],
         *,
         alpha: float | None = None,
-        history: History | None = None,
+        history: History | str | Path | None = None,
         again: bool = False,
         missing: str | None = None,
         explain: bool = True,
@@ -235,8 +235,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             Rows by the name of the batch; a function in their place is called for them, twice where they are wanted again.
         alpha : float, optional
             Level of the adjusted p-values; None is the detector's.
-        history : History, optional
-            Keeps each answer at once and the decisions at the end; batches that it knows keep the answers that they got.
+        history : History, str or Path, optional
+            Keeps each answer at once and the decisions at the end; batches that it knows keep the answers that they got. A
+            path is that of its file, made when there is none.
         again : bool
             Whether batches that the history knows are tested again.
         missing : str, optional
@@ -257,7 +258,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         level = validation.open_unit("alpha", self.alpha if alpha is None else alpha)
         self._missing(missing)
-        return BatchCheck(self, level, missing, history, again).run(Source.each(batches), explain=explain)
+        sources = Source.each(batches)
+        with keeping(history) as kept:
+            return BatchCheck(self, level, missing, kept, again).run(sources, explain=explain)
 
     def score(self, batch: Any, y: Any = None) -> float:  # noqa: ARG002 - part of the contract
         """Return the p-value of a batch: what a pipeline that a detector ends can be asked for.
