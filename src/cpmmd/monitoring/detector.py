@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -12,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from cpmmd import registry
 from cpmmd.api.options import TestOptions, TestPlan
@@ -25,20 +23,17 @@ from cpmmd.data.gaps import find_gaps
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables, lay_out, pool_tables
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.batches import BatchResult, content_digest
 from cpmmd.monitoring.checking import BatchCheck, CheckedBatch, Source
 from cpmmd.monitoring.detector_state import State, pack, unpack
+from cpmmd.monitoring.fitting import UnfittedError, check_kernel_sources, check_targets
 from cpmmd.monitoring.frozen_kernel import FrozenKernel, FrozenTest, adopt, train
 from cpmmd.monitoring.history import History, keeping
 from cpmmd.procedures.base import Procedure
 from cpmmd.results import TestResult
 from cpmmd.storage.container import read_file, write_file
-
-
-class UnfittedError(InputError, NotFittedError):  # type: ignore[misc]
-    """A detector was used before it was fitted."""
 
 
 class DriftDetector(BaseEstimator):  # type: ignore[misc]
@@ -159,16 +154,10 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         DriftDetector
             Itself.
         """
-        if kernel is not None and not (example is None and self.scale is None):
-            raise InputError("A given kernel is neither trained nor rescaled. Leave out kernel=, or example= and scale=.")
         plan, seed = self._plan(), resolve_seed(self.rng)
-        if plan.design.given and not (example is None and kernel is None):
-            raise InputError(
-                "A kernel that is chosen once is tested row by row. Leave out example= and kernel=, or {design}.",
-                design=Setting(next(iter(plan.design.given))),
-            )
+        check_kernel_sources(plan.design, self.scale, example=example, kernel=kernel)
         table = read_table(reference, "reference")
-        _check_targets(y, table.rows)
+        check_targets(y, table.rows)
         read = plan.design.set_aside(table, "reference")
         (table,), notes = check_tables({"reference": read}, missing=self.missing)
         table = replace(table, numbers=Matrix(np.asarray(table.numbers)))  # a copy: the caller's array may change
@@ -412,16 +401,3 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise UnfittedError("The detector has no reference yet. Call fit(reference) first.")
-
-
-def _check_targets(y: Any, rows: int) -> None:
-    """Refuse a second table: it would be ignored, and was meant as an example."""
-    shape = np.shape(y)
-    several = len(shape) > 1 and math.prod(shape[1:]) > 1
-    if y is not None and (several or shape[:1] != (rows,)):
-        raise InputError(
-            "What comes second is scikit-learn's y, one value for each row, and ignored. Got shape {shape}; pass a batch that "
-            "differs as {example}.",
-            shape=shape,
-            example=Setting("example"),
-        )

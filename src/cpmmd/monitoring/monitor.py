@@ -26,7 +26,7 @@ from cpmmd.monitoring.answers import LookResult, MonitorAnswer, recall
 from cpmmd.monitoring.batches import content_digest
 from cpmmd.monitoring.blocks import BlockTest, check_exact
 from cpmmd.monitoring.complete import complete
-from cpmmd.monitoring.detector import UnfittedError
+from cpmmd.monitoring.fitting import UnfittedError
 from cpmmd.monitoring.looks import first_looks
 from cpmmd.monitoring.monitor_state import MonitorState
 from cpmmd.monitoring.monitor_storage import pack, unpack
