@@ -331,6 +331,19 @@ def test_wealth_adds_up_so_that_no_alpha_is_out_of_reach():
     assert answers[-1].wealth >= 1e5 > answers[2].wealth
 
 
+def test_batches_are_read_as_those_of_a_detector():
+    """Columns that are not compared may hold anything, and numbers may come as text."""
+    import polars as pl
+
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    named = DriftMonitor(**CHEAP).fit(pl.DataFrame(rows, schema=["u", "v"]))
+    answer = named.update(pl.DataFrame({"u": rows[:5, 0], "v": rows[:5, 1], "extra": [[1]] * 5}))
+    assert "ignored: 'extra'" in answer.notes[0]
+    assert "text converted" in DriftMonitor(**CHEAP).fit(rows).update(rows[:5].astype(str)).notes[0]
+
+
 def test_it_must_be_fitted_first():
     with pytest.raises(InputError, match="fit"):
         DriftMonitor().update(np.zeros((3, 1)))
+    with pytest.raises(InputError, match="fit"):
+        DriftMonitor().key(np.zeros((3, 1)), "monday")

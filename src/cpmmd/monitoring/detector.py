@@ -18,7 +18,7 @@ from cpmmd.core import validation
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
-from cpmmd.data.conform import conform
+from cpmmd.data.conform import conform, conform_beside
 from cpmmd.data.gaps import find_gaps
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables, lay_out, pool_tables
@@ -292,12 +292,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         return self._key(self._conform(batch)[0], missing)
 
     def _conform(self, batch: Any) -> tuple[Table, tuple[str, ...]]:
-        """Return a batch in the form of the reference, with its own values of the columns that are not compared."""
-        if not self._design.columns:
-            return conform(batch, self.reference_, "batch")
-        read = self._design.set_aside(read_table(batch, "batch"), "batch")
-        table, notes = conform(read, self.reference_, "batch")
-        return replace(table, aside=read.aside), notes
+        return conform_beside(self._design, batch, self.reference_, "batch")
 
     def _key(self, table: Table, missing: str | None) -> str:
         known, way = f"{self._identity} {content_digest(table)}", self._missing(missing)

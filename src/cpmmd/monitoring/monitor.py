@@ -17,7 +17,7 @@ from cpmmd.api.options import TestOptions, TestPlan
 from cpmmd.core import validation
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, keyed_rng, resolve_seed
-from cpmmd.data.conform import conform
+from cpmmd.data.conform import conform_beside
 from cpmmd.data.pool import check_tables
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError, Setting
@@ -306,11 +306,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         return read_file(path, restore, kind="monitor")
 
     def _conform(self, batch: Any, sample: str) -> tuple[Table, tuple[str, ...]]:
-        """Return rows in the form of the past, with their own values of the columns that are not compared."""
-        past = self._fitted().past
-        read = self._block_test.plan.design.set_aside(read_table(batch, sample), sample)
-        table, notes = conform(read, past.table, sample)
-        return replace(table, aside=read.aside), notes
+        reference = self._fitted().past.table
+        return conform_beside(self._block_test.plan.design, batch, reference, sample)
 
     def _begin(self, reference: Table, seed: int, number: int) -> Past:
         return Past.of(reference).keep(self.past_rows, keyed_rng(seed, "reference", number))
