@@ -55,6 +55,48 @@ def test_a_history_keeps_answers_and_decisions_and_a_batch_that_cannot_be_tested
     assert [batch.record["adjusted"] for batch in first[:3]] == [record["adjusted"] for record in records]
 
 
+def test_a_history_may_be_a_path(tmp_path):
+    for place, status in [(tmp_path / "history.sqlite", "tested"), (str(tmp_path / "history.sqlite"), "known")]:
+        assert [batch.status for batch in detector().check(batches(2), history=place)] == [status] * 2
+    with pytest.raises(InputError, match="must be a History, the path of one, or None"):
+        detector().check(batches(2), history=3)
+
+
+def test_a_batch_whose_function_fails_stops_nothing(tmp_path):
+    def no_number():
+        return np.array([["a", "b"]]).astype(float)
+
+    lost, bad, good = detector().check(
+        {"lost": lambda: np.load(tmp_path / "{nothing}.npy"), "bad": no_number, "good": REFERENCE[:40]}
+    )
+    assert [lost.status, bad.status, good.status] == ["error", "error", "tested"]
+    assert "could not be read (FileNotFoundError: " in lost.error
+    assert "{nothing}.npy" in lost.error
+    assert "could not be read (ValueError: could not convert string" in bad.error
+
+
+def test_a_batch_that_can_be_read_once_only_keeps_its_pvalue():
+    """At a detector's alpha of .01 the rows are not kept; at the check's .1 they are wanted again."""
+    readings = iter([batches(1)["day 0"] + 0.25])
+
+    def once():
+        try:
+            return next(readings)
+        except StopIteration:
+            raise OSError("gone") from None
+
+    fitted = DriftDetector("median", n_permutations=199, alpha=0.01, rng=0).fit(REFERENCE)
+    first, *_ = fitted.check({"once": once, **{f"{i}": REFERENCE[i : i + 40] for i in range(20)}}, alpha=0.2)
+    assert (first.status, first.result.n_permutations) == ("tested", 199)
+    assert 0.01 < first.record["pvalue"] <= 0.2
+    assert "gone" in first.notes[-1]
+
+
+def test_names_that_are_the_same_as_text_are_refused():
+    with pytest.raises(InputError, match=r"name of its own.* Got '1' more than once"):
+        detector().check({1: REFERENCE, "1": REFERENCE})
+
+
 def test_the_command_line_says_what_the_library_says(tmp_path):
     for name, rows in batches(4, {1}).items():
         pl.DataFrame(rows, schema=["u", "v"]).write_csv(tmp_path / f"{name}.csv")

@@ -218,6 +218,13 @@ def test_dismissed_the_past_stays_and_evidence_starts_anew():
     assert monitor.update(np.random.default_rng(9).normal(size=(30, 2))).number == 11
 
 
+def test_without_an_alarm_there_is_nothing_to_dismiss_and_the_evidence_stays():
+    monitor, answers = watch(2)
+    with pytest.raises(InputError, match="no alarm to dismiss"):
+        monitor.dismiss()
+    assert (monitor.wealth_, monitor.episode_) == (answers[-1].wealth, 0)
+
+
 def test_a_reference_of_ones_own_can_be_acknowledged_without_an_alarm():
     monitor, _ = watch(2)
     with pytest.raises(InputError, match="no alarm"):
@@ -272,6 +279,33 @@ def test_data_frames_new_categories_and_missing_values():
     assert strict.number_ == 0
 
 
+GAP, FULL = [np.nan, 0.0], [0.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("missing", "rows", "sentence"),
+    [
+        ("error", [GAP, FULL], "fit a new monitor with missing='drop', which does so"),
+        ("error", [GAP], "fit a new monitor with missing='drop', which does so"),
+        ("drop", [GAP], "at least 1 row without missing values. The batch has 0; leave it out, or fit .* missing='impute'"),
+        ("drop", np.empty((0, 2)), "The batch must have at least 1 row. Got 0"),
+        ("error", np.empty((0, 2)), "The batch must have at least 1 row. Got 0"),
+    ],
+)
+def test_a_batch_that_leaves_nothing_to_test_is_refused_with_what_helps(missing, rows, sentence):
+    monitor = watch(0, missing=missing)[0]
+    with pytest.raises(InputError, match=sentence):
+        monitor.update(np.array(rows))
+    assert monitor.number_ == 0
+    with pytest.raises(InputError, match="fit a new monitor with" if len(rows) > 1 else "must have at least 2 rows. Got"):
+        monitor.acknowledge(np.array(rows))
+
+
+def test_one_row_that_is_left_of_two_is_tested():
+    answer = watch(0, missing="drop")[0].update(np.array([GAP, FULL]))
+    assert (answer.rows, answer.notes) == (1, ("1 of 2 rows of batch dropped for missing values",))
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
@@ -291,6 +325,25 @@ def test_wrong_parameters_are_refused_when_fitted(options, word):
         DriftMonitor(**options).fit(np.zeros((10, 1)))
 
 
+def test_wealth_adds_up_so_that_no_alpha_is_out_of_reach():
+    monitor, answers = watch(12, change=2, alpha=1e-5, n_permutations=99)
+    assert monitor.alarm_
+    assert answers[-1].wealth >= 1e5 > answers[2].wealth
+
+
+def test_batches_are_read_as_those_of_a_detector():
+    """Columns that are not compared may hold anything, and numbers may come as text."""
+    import polars as pl
+
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    named = DriftMonitor(**CHEAP).fit(pl.DataFrame(rows, schema=["u", "v"]))
+    answer = named.update(pl.DataFrame({"u": rows[:5, 0], "v": rows[:5, 1], "extra": [[1]] * 5}))
+    assert "ignored: 'extra'" in answer.notes[0]
+    assert "text converted" in DriftMonitor(**CHEAP).fit(rows).update(rows[:5].astype(str)).notes[0]
+
+
 def test_it_must_be_fitted_first():
     with pytest.raises(InputError, match="fit"):
         DriftMonitor().update(np.zeros((3, 1)))
+    with pytest.raises(InputError, match="fit"):
+        DriftMonitor().key(np.zeros((3, 1)), "monday")

@@ -59,7 +59,7 @@ def test_saved_after_every_batch_the_answers_are_those_of_one_that_stays_in_memo
         ours, theirs = monitor.update(batch, f"day {i}"), again.update(batch, f"day {i}")
         assert {**ours.to_dict(), "time": ""} == {**theirs.to_dict(), "time": ""}
         monitor = again
-    assert monitor.dismiss().save(tmp_path / "monitor") is None
+    assert monitor.acknowledge(mixed_frame(data, 40)).save(tmp_path / "monitor") is None
     assert DriftMonitor.load(tmp_path / "monitor").wealth_ == monitor.wealth_ == pytest.approx(2 / 3)
 
 

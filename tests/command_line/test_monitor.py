@@ -66,7 +66,8 @@ def test_the_document_fits_its_schema_and_history_and_metrics_are_written(watche
 
 def test_an_alarm_is_acknowledged_or_dismissed(watched, tmp_path):
     monitor, files = watched
-    refused(run("acknowledge", monitor), "no alarm")
+    refused(run("acknowledge", monitor), "no alarm", "pass --reference")
+    refused(run("dismiss", monitor), "no alarm")
     assert run("check", monitor, *files).exit_code == 1
     assert run("dismiss", monitor).exit_code == 0
     assert run("check", monitor, *files).exit_code == 0
@@ -86,6 +87,14 @@ def test_a_batch_that_cannot_be_read_does_not_stop_the_others(watched, tmp_path)
     assert [batch["status"] for batch in document(result)["batches"]] == ["tested", "error", "tested"]
 
 
+def test_missing_values_are_refused_with_what_helps_a_monitor(watched, tmp_path):
+    monitor, _ = watched
+    (tmp_path / "gap.csv").write_text("u,v\n1,2\n,4\n")
+    result = run("check", monitor, tmp_path / "gap.csv", "--json")
+    assert "fit a new monitor with --missing drop" in document(result)["batches"][0]["error"]
+    refused(run("acknowledge", monitor, "--reference", tmp_path / "gap.csv"), "gap.csv", "fit a new monitor with --missing drop")
+
+
 def test_what_a_monitor_does_not_take_is_refused(watched, tmp_path):
     monitor, files = watched
     for option in (["--alpha", "0.1"], ["--again"], ["--missing", "drop"]):
@@ -93,6 +102,9 @@ def test_what_a_monitor_does_not_take_is_refused(watched, tmp_path):
     reference = tmp_path / "reference.csv"
     refused(run("fit", reference, "-o", tmp_path / "m", "--monitor", "--example", files[0]), "example")
     refused(run("fit", reference, "-o", tmp_path / "m", "--monitor", "--method", "mmdagg"), "exact ranking")
+    rare = ("-o", tmp_path / "m", *QUICK, "--alpha", "0.00001")
+    refused(run("fit", reference, *rare), "could never reject")  # a detector; of a monitor the evidence adds up
+    assert run("fit", reference, *rare, "--monitor").exit_code == 0
     detector = tmp_path / "detector"
     assert run("fit", reference, "-o", detector, *QUICK).exit_code == 0
     assert run("check", detector, files[0], "--metrics", tmp_path / "x").exit_code == 2

@@ -30,8 +30,11 @@ class TestOptions:
     pairs: Any = None
     blocks: int | str | None = None
 
-    def plan(self) -> TestPlan:
-        """Return the procedure and what it is run with, all of it checked."""
+    def plan(self, *, decides: bool = True) -> TestPlan:
+        """Return the procedure and what it is run with, all of it checked.
+
+        A test that ``decides`` must be able to reach ``alpha`` by itself; one of a series whose evidence adds up need not.
+        """
         alpha = validation.open_unit("alpha", self.alpha)
         name, summary, procedure = registry.find_method(self.method)
         if self.scale is not None:
@@ -39,7 +42,8 @@ class TestOptions:
             procedure = procedure.with_scale(self.scale)
         count = procedure.default_permutations if self.n_permutations is None else self.n_permutations
         limit = DEFAULT_LIMIT if self.memory_limit is None else validation.byte_count("memory_limit", self.memory_limit)
-        options = RunOptions(alpha, validation.permutation_count(count, alpha), name, summary, limit)
+        relabelings = validation.permutation_count(count, alpha if decides else None)
+        options = RunOptions(alpha, relabelings, name, summary, limit)
         design = DesignOptions(self.groups, self.strata, self.pairs, self.blocks)
         return TestPlan(procedure, options, validation.missing(self.missing), validation.jobs(self.n_jobs), design)
 

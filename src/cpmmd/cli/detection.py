@@ -116,7 +116,7 @@ def check(
     from cpmmd.core import validation
     from cpmmd.monitoring.checking import BatchCheck
     from cpmmd.monitoring.detector import DriftDetector
-    from cpmmd.monitoring.history import History
+    from cpmmd.monitoring.history import keeping
 
     collect_garbage_from_now_on()
     answering.check([detector_file, *files])
@@ -125,13 +125,9 @@ def check(
     if checking.missing is not None:
         validation.missing(checking.missing)
     alpha = validation.open_unit("alpha", detector.alpha if checking.alpha is None else checking.alpha)
-    history = None if checking.history is None else History(checking.history)
-    try:
+    with keeping(checking.history) as history:
         batch_check = BatchCheck(detector, alpha, checking.missing, history, checking.again, progress)
         checked, series = _check_all(batch_check, files, reading, explain=answering.explain)
-    finally:
-        if history is not None:
-            history.close()
     again = checking.repeat(detector_file, files, reading, answering.report)
     if answering.report is not None:
         write_report(series, checked, answering.report, alpha, detector_file, again)

@@ -149,8 +149,12 @@ def acknowledge(file: str, reference: str | None, reading: Reading) -> None:
     """Begin a new episode with the rows since the change, or with those of a file."""
     from cpmmd.monitoring.monitor_file import MonitorFile
 
-    rows = None if reference is None else reading.read([reference])[0].data
-    MonitorFile(file).acknowledge(rows)
+    if reference is None:
+        MonitorFile(file).acknowledge()
+    else:
+        (sample,) = reading.read([reference])
+        with calling_samples(reference=sample.label):
+            MonitorFile(file).acknowledge(sample.data)
     say(f"Acknowledged: {file} takes {'the rows since the change' if reference is None else reference} for the reference now.")
 
 

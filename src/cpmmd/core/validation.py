@@ -95,11 +95,10 @@ def permutations_among(alpha: float, tests: int) -> int:
     return 2 * (permutations_needed(alpha / tests) + 1) - 1
 
 
-def permutation_count(n_permutations: object, alpha: float) -> int:
-    """Return the number of permutations, refused when it could never reject at ``alpha``."""
+def permutation_count(n_permutations: object, alpha: float | None) -> int:
+    """Return the number of permutations, refused when it could never reject at ``alpha``; None where no single test decides."""
     count = whole("n_permutations", n_permutations, at_least=1)
-    needed = permutations_needed(alpha)
-    if count < needed:
+    if alpha is not None and count < (needed := permutations_needed(alpha)):
         raise InputError(
             "The smallest p-value of {count} is 1/{total}, above {level}: the test could never reject. Use {more} "
             "or more (999 is the default).",

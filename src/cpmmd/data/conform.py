@@ -10,6 +10,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.text import counted
+from cpmmd.data.design_options import DesignOptions
 from cpmmd.data.matching import only_in
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.table import Objects, Table, as_days, as_frame, from_frame, read_table
@@ -37,6 +38,15 @@ def conform(data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, .
     table = _convert(table, reference, name, notes)
     notes += _note_unseen(table, reference)
     return table, tuple(notes)
+
+
+def conform_beside(design: DesignOptions, data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
+    """Return what :func:`conform` does, with the data's own values of columns that a design names, which are not compared."""
+    if not design.columns:
+        return conform(data, reference, name)
+    read = design.set_aside(read_table(data, name), name)
+    table, notes = conform(read, reference, name)
+    return replace(table, aside=read.aside), notes
 
 
 def _check_columns(columns: list[str], reference: Table, name: str, notes: list[str]) -> None:

@@ -9,8 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.core.arrays import Rows
+from cpmmd.core.text import counted
 from cpmmd.data.table import Table
 from cpmmd.errors import InputError, Said, Setting, Words, name_some
+
+DROP, IMPUTE = Setting("missing", "drop"), Setting("missing", "impute")
+PASS_ONE = "Pass {drop} to leave those rows out, or {impute} to fill them in and test missingness too."
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,20 +68,19 @@ def _refuse_infinite(table: Table, name: str, counts: npt.NDArray[np.int_]) -> N
         )
 
 
-def check_present(gaps: Mapping[str, Gaps]) -> None:
-    """Refuse missing values, with how many there are, and where the first one is."""
+def check_present(gaps: Mapping[str, Gaps], *, advice: str = PASS_ONE) -> None:
+    """Refuse missing values, with how many there are, where the first one is, and what to do."""
     found = [(sample, column, count) for sample, gap in gaps.items() for column, count in gap.counts.items()]
     if found:
         sample, column, _ = found[0]
         raise InputError(
-            "Values must not be missing (NaN). Found {counts}, the first in row {row} of {sample} (counted from 0). Pass {drop} "
-            "to leave those rows out, or {impute} to fill them in and test missingness too.",
+            "Values must not be missing (NaN). Found {counts}, the first in row {row} of {sample} (counted from 0). " + advice,
             sample=sample,
             column=column,
             row=int(gaps[sample].first[column]),
             counts=Said(_say_counts, found),
-            drop=Setting("missing", "drop"),
-            impute=Setting("missing", "impute"),
+            drop=DROP,
+            impute=IMPUTE,
         )
 
 
@@ -85,17 +88,19 @@ def _say_counts(words: Words, found: list[tuple[str, str, int]]) -> str:
     return name_some([f"{column}: {count} in {words.sample(sample)}" for sample, column, count in found])
 
 
-def drop_missing(table: Table, name: str, gaps: Gaps, notes: list[str]) -> Table:
+def drop_missing(table: Table, name: str, gaps: Gaps, notes: list[str], *, least: int = 2, advice: str = "try {impute}") -> Table:
     """Return the rows without missing values, and note how many were dropped."""
     keep: Rows = np.flatnonzero(~gaps.rows)
     if len(keep) == table.rows:
         return table
     notes.append(f"{table.rows - len(keep)} of {table.rows} rows of {name} dropped for missing values")
-    if len(keep) < 2:
+    if len(keep) < least:
         raise InputError(
-            "Each sample must have at least 2 rows without missing values. {Sample} has {rows}; try {impute}.",
+            "Each sample must have at least {least} without missing values. {Sample} has {rows}; " + advice + ".",
             sample=name,
+            least=counted(least, "row"),
             rows=len(keep),
-            impute=Setting("missing", "impute"),
+            drop=DROP,
+            impute=IMPUTE,
         )
     return table.take(keep)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cpmmd.core import validation
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.progress import Progress
-from cpmmd.errors import CpmmdError
+from cpmmd.errors import CpmmdError, InputError, name_some
 from cpmmd.monitoring.batches import BatchResult
 from cpmmd.monitoring.history import COLUMNS, History
 from cpmmd.monitoring.moved import effect_of
@@ -126,7 +127,23 @@ class Source:
         """Return the sources of rows by their names, of which each may be a function that returns them."""
         if not isinstance(batches, Mapping):
             raise validation.wrong("batches", "must map names to rows", type(batches).__name__)
+        called = Counter(map(str, batches))
+        if len(called) < len(batches):
+            twice = name_some(name for name, count in called.items() if count > 1)
+            raise InputError("Each batch must have a name of its own, as text. Got {twice} more than once.", twice=twice)
         return [cls(str(name), rows if callable(rows) else partial(_given, rows)) for name, rows in batches.items()]
+
+    def rows(self) -> Any:
+        """Return the rows; a failure of whoever reads them, such as a file that is not there, is said in a sentence."""
+        try:
+            return self.read()
+        except CpmmdError:
+            raise
+        except (OSError, ValueError) as error:
+            kind, why = type(error).__name__, str(error)
+            raise InputError(
+                "The rows could not be read ({kind}: {why}). See to that, then check again.", kind=kind, why=why
+            ) from error
 
 
 def _given(rows: Any) -> Any:
@@ -193,7 +210,7 @@ class BatchCheck:
         return tested
 
     def _test(self, source: Source, known: Mapping[str, PlainDict]) -> _Tested:
-        rows = source.read()
+        rows = source.rows()
         key = self.detector.key(rows, missing=self.missing)
         if key in known:  # by content: the name may have come before with other rows
             return _Tested(CheckedBatch(source.name, known[key]))
@@ -223,7 +240,11 @@ class BatchCheck:
         enough = had >= needed or (result is not None and result.exhaustive)
         if not batch.pending or enough or batch.record["pvalue"] > self.alpha:
             return batch
-        found = self._ask(source.read() if tested.rows is None else tested.rows, batch.name, needed)
+        try:
+            rows = source.rows() if tested.rows is None else tested.rows
+        except CpmmdError as error:  # the p-value that it has is as valid, if not as small
+            return replace(batch, notes=(*batch.notes, f"no more relabelings, since it could be read once only: {error}"))
+        found = self._ask(rows, batch.name, needed)
         again = {**found.to_dict(), **{name: batch.record[name] for name in ("key", "path", "time")}}
         return replace(batch, record=again, result=found.result)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -12,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from cpmmd import registry
 from cpmmd.api.options import TestOptions, TestPlan
@@ -20,25 +18,22 @@ from cpmmd.core import validation
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
-from cpmmd.data.conform import conform
+from cpmmd.data.conform import conform, conform_beside
 from cpmmd.data.gaps import find_gaps
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables, lay_out, pool_tables
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.batches import BatchResult, content_digest
 from cpmmd.monitoring.checking import BatchCheck, CheckedBatch, Source
 from cpmmd.monitoring.detector_state import State, pack, unpack
+from cpmmd.monitoring.fitting import UnfittedError, check_kernel_sources, check_targets
 from cpmmd.monitoring.frozen_kernel import FrozenKernel, FrozenTest, adopt, train
-from cpmmd.monitoring.history import History
+from cpmmd.monitoring.history import History, keeping
 from cpmmd.procedures.base import Procedure
 from cpmmd.results import TestResult
 from cpmmd.storage.container import read_file, write_file
-
-
-class UnfittedError(InputError, NotFittedError):  # type: ignore[misc]
-    """A detector was used before it was fitted."""
 
 
 class DriftDetector(BaseEstimator):  # type: ignore[misc]
@@ -159,16 +154,10 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         DriftDetector
             Itself.
         """
-        if kernel is not None and not (example is None and self.scale is None):
-            raise InputError("A given kernel is neither trained nor rescaled. Leave out kernel=, or example= and scale=.")
         plan, seed = self._plan(), resolve_seed(self.rng)
-        if plan.design.given and not (example is None and kernel is None):
-            raise InputError(
-                "A kernel that is chosen once is tested row by row. Leave out example= and kernel=, or {design}.",
-                design=Setting(next(iter(plan.design.given))),
-            )
+        check_kernel_sources(plan.design, self.scale, example=example, kernel=kernel)
         table = read_table(reference, "reference")
-        _check_targets(y, table.rows)
+        check_targets(y, table.rows)
         read = plan.design.set_aside(table, "reference")
         (table,), notes = check_tables({"reference": read}, missing=self.missing)
         table = replace(table, numbers=Matrix(np.asarray(table.numbers)))  # a copy: the caller's array may change
@@ -222,7 +211,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         batches: Mapping[str, Any],
         *,
         alpha: float | None = None,
-        history: History | None = None,
+        history: History | str | Path | None = None,
         again: bool = False,
         missing: str | None = None,
         explain: bool = True,
@@ -235,8 +224,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             Rows by the name of the batch; a function in their place is called for them, twice where they are wanted again.
         alpha : float, optional
             Level of the adjusted p-values; None is the detector's.
-        history : History, optional
-            Keeps each answer at once and the decisions at the end; batches that it knows keep the answers that they got.
+        history : History, str or Path, optional
+            Keeps each answer at once and the decisions at the end; batches that it knows keep the answers that they got. A
+            path is that of its file, made when there is none.
         again : bool
             Whether batches that the history knows are tested again.
         missing : str, optional
@@ -257,7 +247,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         level = validation.open_unit("alpha", self.alpha if alpha is None else alpha)
         self._missing(missing)
-        return BatchCheck(self, level, missing, history, again).run(Source.each(batches), explain=explain)
+        sources = Source.each(batches)
+        with keeping(history) as kept:
+            return BatchCheck(self, level, missing, kept, again).run(sources, explain=explain)
 
     def score(self, batch: Any, y: Any = None) -> float:  # noqa: ARG002 - part of the contract
         """Return the p-value of a batch: what a pipeline that a detector ends can be asked for.
@@ -300,12 +292,7 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         return self._key(self._conform(batch)[0], missing)
 
     def _conform(self, batch: Any) -> tuple[Table, tuple[str, ...]]:
-        """Return a batch in the form of the reference, with its own values of the columns that are not compared."""
-        if not self._design.columns:
-            return conform(batch, self.reference_, "batch")
-        read = self._design.set_aside(read_table(batch, "batch"), "batch")
-        table, notes = conform(read, self.reference_, "batch")
-        return replace(table, aside=read.aside), notes
+        return conform_beside(self._design, batch, self.reference_, "batch")
 
     def _key(self, table: Table, missing: str | None) -> str:
         known, way = f"{self._identity} {content_digest(table)}", self._missing(missing)
@@ -409,16 +396,3 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise UnfittedError("The detector has no reference yet. Call fit(reference) first.")
-
-
-def _check_targets(y: Any, rows: int) -> None:
-    """Refuse a second table: it would be ignored, and was meant as an example."""
-    shape = np.shape(y)
-    several = len(shape) > 1 and math.prod(shape[1:]) > 1
-    if y is not None and (several or shape[:1] != (rows,)):
-        raise InputError(
-            "What comes second is scikit-learn's y, one value for each row, and ignored. Got shape {shape}; pass a batch that "
-            "differs as {example}.",
-            shape=shape,
-            example=Setting("example"),
-        )

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from cpmmd.core import validation
 from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError
 
@@ -288,3 +289,15 @@ CONVERSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "REAL": (_real, "a number"),
     "JSON": (json.dumps, "of plain JSON types"),
 }
+
+
+@contextmanager
+def keeping(history: object) -> Iterator[History | None]:
+    """Open the history of a path until the end; one that is open already stays open, and None is none."""
+    if history is None or isinstance(history, History):
+        yield history
+    elif isinstance(history, str | Path):
+        with History(history) as opened:
+            yield opened
+    else:
+        raise validation.wrong("history", "must be a History, the path of one, or None", type(history).__name__)

@@ -17,16 +17,16 @@ from cpmmd.api.options import TestOptions, TestPlan
 from cpmmd.core import validation
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, keyed_rng, resolve_seed
-from cpmmd.data.conform import conform
-from cpmmd.data.gaps import check_present, find_gaps
+from cpmmd.data.conform import conform_beside
 from cpmmd.data.pool import check_tables
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, Setting
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.answers import LookResult, MonitorAnswer, recall
 from cpmmd.monitoring.batches import content_digest
 from cpmmd.monitoring.blocks import BlockTest, check_exact
-from cpmmd.monitoring.detector import UnfittedError
+from cpmmd.monitoring.complete import complete
+from cpmmd.monitoring.fitting import UnfittedError
 from cpmmd.monitoring.looks import first_looks
 from cpmmd.monitoring.monitor_state import MonitorState
 from cpmmd.monitoring.monitor_storage import pack, unpack
@@ -170,7 +170,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         """
         looks, fdr, seed = first_looks(self.looks, self.bet), Saffron(self.fdr), resolve_seed(self.rng)
         table = self._plan().design.set_aside(read_table(reference, "reference"), "reference")
-        past, notes = self._begin(table, seed, 0)
+        (table,), notes = check_tables({"reference": table}, missing=self.missing)
+        past = self._begin(table, seed, 0)
         return self._start(MonitorState(self.get_params(deep=False), seed, past, looks, fdr, notes=notes))
 
     def update(self, batch: Any, name: str | None = None, *, path: str | None = None, explain: bool = False) -> MonitorAnswer:
@@ -199,7 +200,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         known = None if name is None else state.find(key)
         if known is not None:
             return recall(known)
-        table, dropped = _complete(table, state.params["missing"])
+        table, dropped = complete(table, "batch", missing=state.params["missing"], least=1)
         state, looks = self._test(replace(state, number=state.number + 1), table)
         answer = self._answer(state, looks, f"batch {state.number}" if name is None else str(name), key)
         answer = replace(answer, rows=min(table.rows, state.params["batch_rows"]), path=path, notes=(*notes, *dropped))
@@ -225,17 +226,21 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         """
         state = self._fitted()
         if reference is not None:
-            past, _ = self._begin(self._conform(reference, "reference")[0], state.seed, state.number)
-            return self._assume(state.start_anew(past))
+            table, _ = self._conform(reference, "reference")
+            table, _ = complete(table, "reference", missing=state.params["missing"], least=2)
+            return self._assume(state.start_anew(self._begin(table, state.seed, state.number)))
+        own = Setting("reference")
         if state.raised is None:
-            raise InputError("There is no alarm to acknowledge. Pass the rows of the new state as reference= to begin with them.")
+            raise InputError("There is no alarm to acknowledge. To begin with rows of the new state, pass {own}.", own=own)
         rows = state.past.of_batches(state.recent[-1]["since_number"])
         if len(rows) < 2:
-            raise InputError("The batches since the change have fewer than 2 rows. Wait for more, or pass reference=.")
+            raise InputError("The batches since the change have fewer than 2 rows. Wait for more, or pass {own}.", own=own)
         return self._assume(state.start_anew(state.past.take(rows)))
 
     def dismiss(self) -> Self:
         """Go on after an alarm that was none: what came before stays the past, and evidence starts anew.
+
+        Without an alarm it is refused: evidence that is on its way to one would be lost.
 
         Returns
         -------
@@ -243,6 +248,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             Itself.
         """
         state = self._fitted()
+        if state.raised is None:
+            raise InputError("There is no alarm to dismiss. Evidence starts anew after an alarm only; go on with the next batch.")
         return self._assume(state.start_anew(state.past))
 
     def key(self, batch: Any, name: str) -> str:
@@ -299,15 +306,11 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         return read_file(path, restore, kind="monitor")
 
     def _conform(self, batch: Any, sample: str) -> tuple[Table, tuple[str, ...]]:
-        """Return rows in the form of the past, with their own values of the columns that are not compared."""
-        past = self._fitted().past
-        read = self._block_test.plan.design.set_aside(read_table(batch, sample), sample)
-        table, notes = conform(read, past.table, sample)
-        return replace(table, aside=read.aside), notes
+        reference = self._fitted().past.table
+        return conform_beside(self._block_test.plan.design, batch, reference, sample)
 
-    def _begin(self, reference: Table, seed: int, number: int) -> tuple[Past, tuple[str, ...]]:
-        (table,), notes = check_tables({"reference": reference}, missing=self.missing)
-        return Past.of(table).keep(self.past_rows, keyed_rng(seed, "reference", number)), notes
+    def _begin(self, reference: Table, seed: int, number: int) -> Past:
+        return Past.of(reference).keep(self.past_rows, keyed_rng(seed, "reference", number))
 
     def _key(self, table: Table, name: str | None) -> str:
         state = self._fitted()
@@ -357,7 +360,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
                 raise validation.wrong(name, "must be the name of a column", type(getattr(self, name)).__name__)
         given = {option.name: getattr(self, option.name) for option in fields(TestOptions) if hasattr(self, option.name)}
         count = PERMUTATIONS if self.n_permutations is None else self.n_permutations
-        plan = TestOptions(**{**given, "n_permutations": count}).plan()
+        plan = TestOptions(**{**given, "n_permutations": count}).plan(decides=False)
         check_exact(plan.procedure, plan.options.method)
         return plan
 
@@ -389,14 +392,3 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__():
             raise UnfittedError("The monitor has no reference yet. Call fit(reference) first.")
         return self._state
-
-
-def _complete(table: Table, missing: str) -> tuple[Table, tuple[str, ...]]:
-    """Return a batch of one row or more with its missing values dealt with, and notes."""
-    if table.rows != 1:
-        (table,), notes = check_tables({"batch": table}, missing=missing)
-        return table, notes
-    gaps = find_gaps(table, "batch")
-    if missing != "impute":  # a row that is dropped would leave nothing to test
-        check_present({"batch": gaps})
-    return table, ()

@@ -10,7 +10,7 @@ from typing import Any
 from cpmmd.core.locks import locked
 from cpmmd.core.plain import PlainDict
 from cpmmd.monitoring.answers import MonitorAnswer, recall
-from cpmmd.monitoring.history import History
+from cpmmd.monitoring.history import History, keeping
 from cpmmd.monitoring.monitor import DriftMonitor
 
 
@@ -118,10 +118,7 @@ class MonitorFile:
         """Hold the lock; the history has every answer of the file."""
         with locked(self.path):
             monitor = self.read()
-            if self.history is None:
-                yield monitor, None
-                return
-            with History(self.history) as history:
+            with keeping(self.history) as history:
                 _catch_up(history, monitor)
                 yield monitor, history
 
