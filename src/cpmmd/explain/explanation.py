@@ -24,6 +24,10 @@ from cpmmd.procedures.outcome import TestOutcome
 
 VALUES_SHOWN = 50  # columns of a row that is shown
 WEIGHTS_SHOWN = 3  # columns that a trained map looks at most
+# Times the odds of its even share (half of the weight among three columns, two thirds of it among two). A map starts even and
+# every training moves weights a little: below that, the words would make much of what another seed gives to another column.
+# Odds, since a category of many levels starts with most of the weight and cannot have twice that.
+STANDS_OUT = 2.0
 
 
 def explain(
@@ -152,11 +156,23 @@ def _notes(columns: tuple[DataColumn, ...]) -> list[str]:
 
 
 def _map_notes(outcome: TestOutcome, columns: tuple[DataColumn, ...]) -> list[str]:
-    """Say which columns a trained map looks at, where what it looked at was found to differ."""
+    """Say which columns a trained map looks at most, where what it looked at was found to differ and one stands out."""
     if not (outcome.reject and isinstance(outcome.kernel, ColumnWeighing)):
         return []
     weights = outcome.kernel.column_weights
-    shares = [(float(weights[list(column.encoded)].sum()), column.label) for column in columns]
-    leading = sorted(shares, key=lambda one: -one[0])[:WEIGHTS_SHOWN]
-    said = ", ".join(f"{share:.0%}{' of its weight' * (i == 0)} is on {label}" for i, (share, label) in enumerate(leading))
-    return [f"the trained map looks at some columns more than at others: {said} (evenly spread, {1 / len(columns):.0%} each)"]
+    seen = np.count_nonzero(weights)
+    parts = [(one.label, weights[list(one.encoded)]) for one in columns]
+    shares = [(label, float(part.sum()), np.count_nonzero(part) / seen) for label, part in parts if part.any()]
+    if len(shares) < 2:
+        return []
+    leading = sorted(shares, key=lambda one: -_odds(one[1]) / _odds(one[2]))[:WEIGHTS_SHOWN]
+    if _odds(leading[0][1]) < STANDS_OUT * _odds(leading[0][2]):
+        return []
+    said = ", ".join(f"{share:.0%}{' of its weight' * (i == 0)} is on {label}" for i, (label, share, _) in enumerate(leading))
+    evenly = [f"{even:.0%}" for *_, even in leading]
+    spread = f"{evenly[0]} each" if len(set(evenly)) == 1 else f"{', '.join(evenly[:-1])} and {evenly[-1]}"
+    return [f"the trained map looks at some columns more than at others: {said} (evenly spread, {spread})"]
+
+
+def _odds(share: float) -> float:
+    return share / (1 - share) if share < 1 else np.inf
