@@ -156,8 +156,8 @@ class LinearMapKernel(GaussianBased):
         """Return h(x) of each row."""
         if rows.shape[1] != self.centre.size:
             raise InputError(
-                f"A linear map takes rows of as many columns as it was trained on, {self.centre.size}. Got {rows.shape[1]}: use a "
-                "kernel of these columns, or the columns of that kernel."
+                f"A linear map takes rows of as many columns as it was trained on, {self.centre.size}. Got {rows.shape[1]}: use "
+                "a kernel of these columns, or the columns of that kernel."
             )
         return np.asarray(((rows - self.centre) / self.scale) @ self.weight.T)
 
