@@ -10,6 +10,7 @@ import numpy as np
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.seeds import resolve_rng
+from cpmmd.errors import InputError
 from cpmmd.explain.column_table import difference_tables, relabelled_units
 from cpmmd.explain.columns import DataColumn, columns_of, row_values
 from cpmmd.explain.explained_rows import ExplainedRows, gather_rows
@@ -98,7 +99,7 @@ def explain(
 
 def _witness(
     material: ExplainedRows, rng: np.random.Generator, top: int, order: list[str], columns: tuple[DataColumn, ...]
-) -> tuple[Effect, dict[str, Any]]:
+) -> tuple[Effect | None, dict[str, Any]]:
     """Return how well rows are told apart, and each side's rows and witness values, by the names of their fields."""
     K = material.kernel.gram(material.matrix)
     witness = Sides(material.labels).witness_of(K)
@@ -120,7 +121,10 @@ def effect_size(outcome: TestOutcome, *, max_rows: int = 2000, rng: Any = 0) -> 
     """Return the effect size alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
     row_stream, fold_stream, *_ = _streams(rng)
     material = gather_rows(outcome, max_rows, row_stream)
-    return cross_fitted_effect(material.kernel.gram(material.matrix), material.labels, fold_stream, material.units)
+    effect = cross_fitted_effect(material.kernel.gram(material.matrix), material.labels, fold_stream, material.units)
+    if effect is None:
+        raise InputError("How well rows are told apart takes two rows, groups or blocks of each sample. Got one of a sample.")
+    return effect
 
 
 def _streams(rng: Any) -> list[np.random.Generator]:
