@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from cpmmd import Bandwidth, CpmmdError, SplitTest, two_sample_test
+from cpmmd import Bandwidth, CpmmdError, Plain, SplitTest, two_sample_test
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.permutation.mmd import unbiased_mmd2
 from cpmmd.selection.certificates import (
@@ -164,6 +164,36 @@ def test_a_small_sample_is_vacuous_and_says_so(tmp_path):
     for page in (str(result), result.report(tmp_path / "page.md")):  # asked for it is there; nobody is shown it
         assert "ertificate" not in page
     assert result.to_dict()["certificate"]["vacuous"] is True
+
+
+def test_no_certificate_where_rows_are_not_independent_or_splits_are_combined():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(48, 2)), rng.normal(2, 1, size=(48, 2))
+    twelve = np.repeat(np.arange(12), 4)
+    designs = [
+        {"groups": (twelve, twelve + 12)},
+        {"strata": (twelve % 3, twelve % 3)},
+        {"pairs": (np.arange(48), np.arange(48))},
+        {"blocks": 4},
+    ]
+    for design in designs:
+        assert two_sample_test(x, y, method="plain-linear", rng=0, n_permutations=99, **design).certificate is None
+    several = SplitTest(criterion=Plain(), n_splits=3)
+    assert two_sample_test(x, y, method=several, rng=0, n_permutations=99).certificate is None
+    assert two_sample_test(x, y, method="plain-linear", rng=0, n_permutations=99).certificate is not None
+
+
+def test_the_complexity_term_falls_as_the_root_of_the_rows():
+    # What docs/theory/certificates.md says: 568 at 150 training rows, so 1 at about 5e7.
+    terms = []
+    for size in (150, 600):
+        rng = np.random.default_rng(0)
+        x, y = rng.normal(size=(size, 2)), rng.normal(3.0, 1, size=(size, 2))
+        certificate = two_sample_test(x, y, method="plain-linear", rng=0, n_permutations=19).certificate
+        terms.append(certificate.worst_case.gap - certificate.concentration)
+    assert terms[0] == pytest.approx(568, abs=1)
+    assert terms[0] / terms[1] == pytest.approx(2, rel=0.1)
+    assert 150 * terms[0] ** 2 == pytest.approx(5e7, rel=0.1)
 
 
 def test_a_certificate_that_says_something_is_printed(tmp_path):

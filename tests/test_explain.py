@@ -9,7 +9,18 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from cpmmd import Bandwidth, LaplacianL1, MedianTest, MMDAgg, Polynomial, Radius, SplitTest, methods, two_sample_test
+from cpmmd import (
+    Bandwidth,
+    DriftMonitor,
+    LaplacianL1,
+    MedianTest,
+    MMDAgg,
+    Polynomial,
+    Radius,
+    SplitTest,
+    methods,
+    two_sample_test,
+)
 from cpmmd.core.text import harmless
 from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError
@@ -331,3 +342,23 @@ def test_what_columns_say_one_by_one_and_what_they_leave():
     assert apart.effect_one_by_one.probability == pytest.approx(stats.norm.cdf(2 / np.sqrt(2)), abs=0.04)
     assert apart.unexplained < 0.1
     assert explained(x, x + 1e-9).explain().unexplained is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_row_or_one_block_of_a_sample_has_no_effect_and_no_sentence_on_it(tmp_path):
+    rng = np.random.default_rng(0)
+    monitored = DriftMonitor("median", rng=0, n_permutations=99).fit(rng.normal(size=(100, 2))).update(rng.normal(size=(1, 2)))
+    blocks = two_sample_test(rng.normal(9, 1, size=(10, 1)), rng.normal(size=(400, 1)), method="median", blocks=10, rng=0)
+    for result in (monitored.result, blocks):
+        explanation = result.explain()
+        assert explanation.effect is explanation.effect_one_by_one is explanation.unexplained is None
+        assert explanation.told == ""
+        assert explanation.sentence == explanation.where
+        assert explanation.to_dict()["effect"] is None
+        assert np.isfinite([*explanation.witness_x, *explanation.witness_y]).all()
+        page = result.report(tmp_path / "page.md")
+        assert "nan" not in page
+        assert "Told apart" not in page
+        with pytest.raises(InputError, match="two rows, groups or blocks of each sample"):
+            effect_size(result)
+    assert monitored.effect is None

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,9 @@ from cpmmd import (  # noqa: E402
     two_sample_test,
 )
 from cpmmd.data.prepared import PreparedPool  # noqa: E402
+from cpmmd.explain.columns import DataColumn  # noqa: E402
+from cpmmd.explain.explanation import _map_notes  # noqa: E402
+from cpmmd.kernels.deep.linear_trainable import column_scales  # noqa: E402
 from cpmmd.kernels.linear_map import LinearMapKernel  # noqa: E402
 from cpmmd.kernels.scaled import ScaledKernel  # noqa: E402
 from cpmmd.selection.ascent import AscentSelector, _Batches, _evaluate, ascend  # noqa: E402
@@ -157,6 +161,48 @@ def test_constant_columns_do_no_harm():
         assert np.isfinite(result.kernel.matrix).all()
 
 
+@pytest.mark.parametrize("constant", [0.1, 1 / 3, 1e-300, 1e300, -7.3e9, 0.0])
+def test_constant_columns_have_the_scale_of_the_others_and_no_weight(constant):
+    values = DATA.normal(size=(61, 1))
+    centre, scale = column_scales(np.column_stack([values, np.full(61, constant)]))
+    assert scale == pytest.approx([values.std(), values.std()])
+    assert centre[1] == pytest.approx(constant)
+    x, y = np.column_stack([X, np.full(40, constant)]), np.column_stack([Y, np.full(40, constant)])
+    kernel = trained(FORMS["diagonal"], PreparedPool(np.vstack([x, y]), 40))
+    assert kernel.lipschitz < 100
+    assert kernel.column_weights[5] == 0
+    assert kernel.column_weights.sum() == pytest.approx(1)
+
+
+def test_values_that_differ_by_rounding_are_constant_and_small_ones_are_not():
+    rounded = np.where(np.arange(40) % 2, 0.1 + 0.2, 0.3)
+    tiny, far = 1e-200 * DATA.normal(size=40), 1e9 + 1e-3 * DATA.normal(size=40)
+    _, scale = column_scales(np.column_stack([rounded, tiny, far]))
+    assert scale[1:] == pytest.approx([tiny.std(), far.std()])
+    assert scale[0] == pytest.approx(scale[1:].mean())
+
+
+def map_notes(kernel, columns):
+    """The notes on a map of plain columns, as if the test had rejected."""
+    outcome = SimpleNamespace(reject=True, kernel=kernel)
+    return _map_notes(outcome, tuple(DataColumn(str(j), f"column {j}", "number", (j,), (j,)) for j in range(columns)))
+
+
+def diagonal(*weights, varying=None):
+    count = len(weights)
+    seen = np.ones(count, bool) if varying is None else np.array(varying)
+    return LinearMapKernel(FORMS["diagonal"], np.diag(np.sqrt(weights)), np.zeros(count), np.ones(count), seen)
+
+
+def test_the_note_is_left_out_where_no_column_stands_out():
+    assert map_notes(diagonal(1.0), 1) == []
+    assert map_notes(diagonal(0.34, 0.33, 0.33), 3) == []
+    assert map_notes(diagonal(0.5, 0.5, varying=[True, False]), 2) == []
+    (note,) = map_notes(diagonal(0.7, 0.1, 0.1, 0.1, varying=[True, True, True, False]), 4)
+    assert note.endswith("78% of its weight is on column 0, 11% is on column 1, 11% is on column 2 (evenly spread, 33% each)")
+    assert "of 1 column," in str(diagonal(1.0))
+
+
 def test_certificate_has_the_spectral_norm_and_d_out():
     result = two_sample_test(X, Y, method=SplitTest(LinearMap(rank=2), Plain(), ascent=QUICK), rng=0)
     norms = result.selection.path.spectral_product
@@ -200,6 +246,11 @@ def test_saved_maps_answer_the_same_without_torch(form, tmp_path):
     back = load_kernel(tmp_path / "kernel")
     assert isinstance(back, LinearMapKernel)
     np.testing.assert_array_equal(back.gram(X, Y), kernel.gram(X, Y))
+    assert back == kernel
+    assert hash(back) == hash(kernel)
+    assert back != trained(FORMS[form], options=Ascent(steps=1))
+    with pytest.raises(CpmmdError, match="trained on, 5"):
+        back.gram(X[:, :4])
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "import cpmmd, numpy\n"

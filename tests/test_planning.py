@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cpmmd import CpmmdError, power_from_pilot, two_sample_test
+from cpmmd import CpmmdError, MedianTest, Plain, SplitTest, power_from_pilot, two_sample_test
+from cpmmd.api.options import TestOptions
 from cpmmd.procedures.base import Procedure
 from cpmmd.studies.planning.law import Draws, Range, fit_law
+from cpmmd.studies.planning.pilot import fewest_that_reject
 from cpmmd.studies.planning.power_table import PowerRow, PowerTable
 
 QUICK = {"method": "median", "n_permutations": 99, "repetitions": 30}
@@ -202,3 +204,40 @@ def test_inside_the_pilot_what_was_observed_comes_first():
     assert re.search(r"100 +0\.90 +\(by the law\) +0\.90", alone)
     assert re.search(r"200 +0\.97 +\(extrapolated\) +0\.97", beyond)
     assert [row["estimate"] for row in table.to_dict()["rows"]] == [0.31, 0.90, 0.97]
+
+
+@pytest.mark.parametrize(
+    ("method", "alpha", "fewest"),
+    # 2 / C(2n, n): 0.1 for 3, 0.029 for 4, 0.0079 for 5; a split in halves tests half of the rows, several splits double p.
+    [
+        ("median", 0.05, 4),
+        ("median", 0.01, 5),
+        ("plain-linear", 0.05, 8),  # of 7 rows 4 are training rows and 3 are tested
+        (SplitTest(criterion=Plain(), n_splits=3), 0.02, 9),  # of 9 rows 4 are training rows
+        (MedianTest(split=True), 0.05, 8),
+    ],
+)
+def test_no_fewer_rows_are_advised_than_can_reject(method, alpha, fewest):
+    procedure = TestOptions(method, alpha, 999, None, None, None, "error", None, None, None, None).plan().procedure
+    assert fewest_that_reject(None, procedure, alpha) == fewest
+
+
+def test_an_obvious_difference_still_takes_rows_enough_to_reject():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 2)), rng.normal(8, 1, size=(60, 2))
+    table = power_from_pilot(x, y, [8], method="median", repetitions=10, rng=0)
+    assert table.sentence.startswith("About 4 rows of each for power 0.80 (between 4 and ")
+    assert two_sample_test(x[:4], y[:4], method="median", rng=0).reject
+    assert not two_sample_test(x[:3], y[:3], method="median", rng=0).reject
+    pairs = power_from_pilot(x, y, [8], method="median", repetitions=10, rng=0, pairs=(np.arange(60), np.arange(60)))
+    assert pairs.needed.low >= 6  # 2 / 2^6
+
+
+def test_a_plan_in_blocks_says_how_long_they_are():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(400, 1)), rng.normal(1, 1, size=(400, 1))
+    table = power_from_pilot(x, y, [8], repetitions=4, method="median", n_permutations=99, rng=0, blocks=20)
+    assert table.block_rows == table.to_dict()["block_rows"] == 20
+    assert "blocks of 20 rows of each sample for power" in table.sentence
+    rows = power_from_pilot(x, y, [8], repetitions=4, method="median", n_permutations=99, rng=0)
+    assert rows.block_rows is None

@@ -10,6 +10,7 @@ import numpy as np
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.seeds import resolve_rng
+from cpmmd.errors import InputError
 from cpmmd.explain.column_table import difference_tables, relabelled_units
 from cpmmd.explain.columns import DataColumn, columns_of, row_values
 from cpmmd.explain.explained_rows import ExplainedRows, gather_rows
@@ -24,6 +25,10 @@ from cpmmd.procedures.outcome import TestOutcome
 
 VALUES_SHOWN = 50  # columns of a row that is shown
 WEIGHTS_SHOWN = 3  # columns that a trained map looks at most
+# Times the odds of its even share (half of the weight among three columns, two thirds of it among two). A map starts even and
+# every training moves weights a little: below that, the words would make much of what another seed gives to another column.
+# Odds, since a category of many levels starts with most of the weight and cannot have twice that.
+STANDS_OUT = 2.0
 
 
 def explain(
@@ -94,7 +99,7 @@ def explain(
 
 def _witness(
     material: ExplainedRows, rng: np.random.Generator, top: int, order: list[str], columns: tuple[DataColumn, ...]
-) -> tuple[Effect, dict[str, Any]]:
+) -> tuple[Effect | None, dict[str, Any]]:
     """Return how well rows are told apart, and each side's rows and witness values, by the names of their fields."""
     K = material.kernel.gram(material.matrix)
     witness = Sides(material.labels).witness_of(K)
@@ -116,7 +121,10 @@ def effect_size(outcome: TestOutcome, *, max_rows: int = 2000, rng: Any = 0) -> 
     """Return the effect size alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
     row_stream, fold_stream, *_ = _streams(rng)
     material = gather_rows(outcome, max_rows, row_stream)
-    return cross_fitted_effect(material.kernel.gram(material.matrix), material.labels, fold_stream, material.units)
+    effect = cross_fitted_effect(material.kernel.gram(material.matrix), material.labels, fold_stream, material.units)
+    if effect is None:
+        raise InputError("How well rows are told apart takes two rows, groups or blocks of each sample. Got one of a sample.")
+    return effect
 
 
 def _streams(rng: Any) -> list[np.random.Generator]:
@@ -152,11 +160,23 @@ def _notes(columns: tuple[DataColumn, ...]) -> list[str]:
 
 
 def _map_notes(outcome: TestOutcome, columns: tuple[DataColumn, ...]) -> list[str]:
-    """Say which columns a trained map looks at, where what it looked at was found to differ."""
+    """Say which columns a trained map looks at most, where what it looked at was found to differ and one stands out."""
     if not (outcome.reject and isinstance(outcome.kernel, ColumnWeighing)):
         return []
     weights = outcome.kernel.column_weights
-    shares = [(float(weights[list(column.encoded)].sum()), column.label) for column in columns]
-    leading = sorted(shares, key=lambda one: -one[0])[:WEIGHTS_SHOWN]
-    said = ", ".join(f"{share:.0%}{' of its weight' * (i == 0)} is on {label}" for i, (share, label) in enumerate(leading))
-    return [f"the trained map looks at some columns more than at others: {said} (evenly spread, {1 / len(columns):.0%} each)"]
+    seen = np.count_nonzero(weights)
+    parts = [(one.label, weights[list(one.encoded)]) for one in columns]
+    shares = [(label, float(part.sum()), np.count_nonzero(part) / seen) for label, part in parts if part.any()]
+    if len(shares) < 2:
+        return []
+    leading = sorted(shares, key=lambda one: -_odds(one[1]) / _odds(one[2]))[:WEIGHTS_SHOWN]
+    if _odds(leading[0][1]) < STANDS_OUT * _odds(leading[0][2]):
+        return []
+    said = ", ".join(f"{share:.0%}{' of its weight' * (i == 0)} is on {label}" for i, (label, share, _) in enumerate(leading))
+    evenly = [f"{even:.0%}" for *_, even in leading]
+    spread = f"{evenly[0]} each" if len(set(evenly)) == 1 else f"{', '.join(evenly[:-1])} and {evenly[-1]}"
+    return [f"the trained map looks at some columns more than at others: {said} (evenly spread, {spread})"]
+
+
+def _odds(share: float) -> float:
+    return share / (1 - share) if share < 1 else np.inf

@@ -17,7 +17,7 @@ from cpmmd.explain.values import Effect
 CLASSES = 8  # of a number's pooled ranks
 
 
-def one_by_one_effect(columns: Sequence[DataColumn], explained: ExplainedRows, rng: np.random.Generator) -> Effect:
+def one_by_one_effect(columns: Sequence[DataColumn], explained: ExplainedRows, rng: np.random.Generator) -> Effect | None:
     """Return how often rows are told apart by the sum of what each column says alone, learnt from the other half of the rows.
 
     What a column says is the logarithm of how much more frequent its class is in X than in Y; missing is a class of its own.

@@ -53,7 +53,7 @@ class _Fold:
         return math.sqrt(sum(_variance_of_mean(placements, units) for placements, units in parts))
 
 
-def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator, units: Rows | None = None) -> Effect:
+def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator, units: Rows | None = None) -> Effect | None:
     """Return how often one half's witness ranks a row of X above one of Y in the other half, both ways together.
 
     Notes
@@ -73,14 +73,19 @@ def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator, unit
 
 def cross_fitted(
     scores: Callable[[Labels], Array], labels: Labels, rng: np.random.Generator, units: Rows | None = None
-) -> Effect:
-    """Return how often scores rank a row of X above one of Y; ``scores`` learns from the rows marked and scores the others."""
+) -> Effect | None:
+    """Return how often scores rank a row of X above one of Y; ``scores`` learns from the rows marked and scores the others.
+
+    None with fewer than two rows, or units, of a sample: there are none to learn from and others to tell.
+    """
+    smaller = min(np.count_nonzero(side) if units is None else len(np.unique(units[side])) for side in (labels, ~labels))
+    if smaller < 2:
+        return None
     first = _halves(labels, rng, units)
     folds = [_fold(scores(fitted), labels[~fitted], None if units is None else units[~fitted]) for fitted in (first, ~first)]
     pairs = np.array([len(f.of_x) * len(f.of_y) for f in folds], dtype=float)
     weights = pairs / pairs.sum()
     area = float(sum(w * f.area for w, f in zip(weights, folds, strict=True)))
-    smaller = min(np.count_nonzero(side) if units is None else len(np.unique(units[side])) for side in (labels, ~labels))
     error = float(sum(w * f.error for w, f in zip(weights, folds, strict=True)))
     if area in (0.0, 1.0):
         bound = ((1 - CONFIDENCE) / 2) ** (1 / smaller)

@@ -28,8 +28,10 @@ def say_where(outcome: TestOutcome, tables: Tables, names: tuple[str, str]) -> s
     return f"{warning} {where}{'.' * bool(where)}".strip()
 
 
-def say_told(effect: Effect, alone: Effect, names: tuple[str, str]) -> str:
-    """Say how well single rows are told apart."""
+def say_told(effect: Effect | None, alone: Effect | None, names: tuple[str, str]) -> str:
+    """Say how well single rows are told apart; nothing where that cannot be known."""
+    if effect is None or alone is None:
+        return ""
     x, y = (harmless(name, LONGEST) for name in names)
     told = f"By the test's kernel a random row of {y} looks more like {y} than a random row of {x} does {effect}"
     return f"{told}, by its columns one by one {alone.probability:.0%}; 50% would be chance."

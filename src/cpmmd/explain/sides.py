@@ -21,10 +21,13 @@ class Sides:
         return np.column_stack([self.labels, ~self.labels]).astype(np.float64)
 
     def witness(self, sums: Array, diagonal: Array) -> Array:
-        """Return the leave-one-out witness from each row's sums over X and Y, its own value among them."""
+        """Return the leave-one-out witness from each row's sums over X and Y, its own value among them.
+
+        The only row of a sample is like none of its own: it has how little it is like the other sample.
+        """
         m, n = np.count_nonzero(self.labels), np.count_nonzero(~self.labels)
-        to_x = (sums[:, 0] - diagonal * self.labels) / (m - self.labels)
-        to_y = (sums[:, 1] - diagonal * ~self.labels) / (n - ~self.labels)
+        to_x = (sums[:, 0] - diagonal * self.labels) / np.maximum(m - self.labels, 1)
+        to_y = (sums[:, 1] - diagonal * ~self.labels) / np.maximum(n - ~self.labels, 1)
         return np.asarray(to_x - to_y)
 
     def witness_of(self, K: Array) -> Array:

@@ -100,9 +100,10 @@ class Explanation:
     pvalue_without : float or None
         Of all other columns and their pairs together, under the same relabelings; None where no column is suspicious, or no
         other is left.
-    effect : Effect
-        How well rows are told apart by the test's kernel, on rows that the witness has not seen.
-    effect_one_by_one : Effect
+    effect : Effect or None
+        How well rows are told apart by the test's kernel, on rows that the witness has not seen; None, and ``told`` empty, with
+        fewer than two rows (groups, blocks) of a sample.
+    effect_one_by_one : Effect or None
         How well they are told apart by what each column says alone, added up, on rows that it was not learnt from.
     names : tuple of str
         What the samples are called.
@@ -135,8 +136,8 @@ class Explanation:
     pairs: tuple[PairDifference, ...]
     suspicious: tuple[SuspiciousColumn, ...]
     pvalue_without: float | None
-    effect: Effect
-    effect_one_by_one: Effect
+    effect: Effect | None
+    effect_one_by_one: Effect | None
     names: tuple[str, str]
     witness_x: Array
     witness_y: Array
@@ -151,12 +152,12 @@ class Explanation:
     @property
     def sentence(self) -> str:
         """The finding in plain words."""
-        return f"{self.where} {self.told}"
+        return f"{self.where} {self.told}".strip()
 
     @property
     def unexplained(self) -> float | None:
         """Share of the told-apart rate beyond chance that columns one by one do not reach; None where rows are not told apart."""
-        if self.effect.low <= 0.5:
+        if self.effect is None or self.effect_one_by_one is None or self.effect.low <= 0.5:
             return None
         return min(max(1 - (self.effect_one_by_one.probability - 0.5) / (self.effect.probability - 0.5), 0.0), 1.0)
 
@@ -179,8 +180,8 @@ class Explanation:
                 "where": self.where,
                 "told": self.told,
                 "names": list(self.names),
-                "effect": self.effect.to_dict(),
-                "effect_one_by_one": self.effect_one_by_one.to_dict(),
+                "effect": None if self.effect is None else self.effect.to_dict(),
+                "effect_one_by_one": None if self.effect_one_by_one is None else self.effect_one_by_one.to_dict(),
                 "unexplained": self.unexplained,
                 **{name: [one.to_dict() for one in found] for name, found in lists.items()},
                 "pvalue_without": self.pvalue_without,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.core.arrays import Array
+from cpmmd.core.arrays import Array, Labels
 from cpmmd.core.plain import PlainDict
+from cpmmd.core.text import counted
 from cpmmd.data.prepared import PreparedPool
 from cpmmd.errors import InputError
 from cpmmd.kernels.bandwidth import Bandwidth
@@ -113,12 +114,25 @@ class LinearMapKernel(GaussianBased):
         W on inputs (x - centre) / scale, (d_out, columns).
     centre, scale
         Of each column, from the training half.
+    varying
+        Which columns varied in the training half. The others are in W, for a later sample may vary in them, but have no weight.
     """
 
     family: LinearMap
     weight: Array
     centre: Array
     scale: Array
+    varying: Labels
+
+    def __eq__(self, other: object) -> bool:
+        """Whether family and all arrays are the same: a kernel from a file is the one that was saved."""
+        if not isinstance(other, LinearMapKernel):
+            return NotImplemented
+        mine, its = self.tensors(), other.tensors()
+        return self.family == other.family and all(np.array_equal(mine[name], its[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        return hash((self.family, *(array.tobytes() for array in self.tensors().values())))
 
     @property
     def matrix(self) -> Array:
@@ -132,13 +146,19 @@ class LinearMapKernel(GaussianBased):
 
     @property
     def column_weights(self) -> Array:
-        """How much of the map each column has: its share of |W|_F^2, columns in standard deviations."""
-        squares = (self.weight**2).sum(axis=0)
+        """The share of |W|_F^2 that each column has, columns in standard deviations; constant ones have none."""
+        seen = self.varying if self.varying.any() else np.ones_like(self.varying)
+        squares = np.where(seen, (self.weight**2).sum(axis=0), 0.0)
         total = float(squares.sum())
-        return np.asarray(squares / total) if total > 0 else np.full(len(squares), 1 / len(squares))
+        return np.asarray(squares / total if total > 0 else seen / np.count_nonzero(seen))
 
     def features(self, rows: Array) -> Array:
         """Return h(x) of each row."""
+        if rows.shape[1] != self.centre.size:
+            raise InputError(
+                f"A linear map takes rows of as many columns as it was trained on, {self.centre.size}. Got {rows.shape[1]}: use "
+                "a kernel of these columns, or the columns of that kernel."
+            )
         return np.asarray(((rows - self.centre) / self.scale) @ self.weight.T)
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
@@ -147,7 +167,7 @@ class LinearMapKernel(GaussianBased):
 
     def tensors(self) -> Tensors:
         """The arrays that make the kernel, for saving."""
-        return {"weight": self.weight, "centre": self.centre, "scale": self.scale}
+        return {"weight": self.weight, "centre": self.centre, "scale": self.scale, "varying": self.varying.astype(np.float64)}
 
     def to_dict(self) -> PlainDict:
         """Describe the kernel in plain JSON types."""
@@ -167,9 +187,13 @@ class LinearMapKernel(GaussianBased):
         columns = centre.size
         if weight.shape != (family.rows_of(columns), columns) or scale.shape != centre.shape or not (scale > 0).all():
             raise InputError(f"The file's weights are not those of a linear map of {columns} columns. Save it again.")
-        return cls(family, weight, centre, scale)
+        varying = np.asarray(tensors.get("varying", np.ones(columns))) > 0  # files of 0.2.0 do not have it
+        if varying.shape != centre.shape:
+            raise InputError(f"The file's marks of varying columns are not {columns}. Save it again.")
+        return cls(family, weight, centre, scale, varying)
 
     def __str__(self) -> str:
         rows, columns = self.weight.shape
-        what = f"diagonal map of {columns} columns" if self.family.diagonal else f"linear map of {columns} columns to {rows}"
+        of = counted(columns, "column")
+        what = f"diagonal map of {of}" if self.family.diagonal else f"linear map of {of} to {rows}"
         return f"Gaussian on a {what}, spectral norm {self.lipschitz:.4g}"

@@ -56,7 +56,7 @@ def witness_densities(subject: Subject, *, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("density")
     ax.set_yticks([])
     ax.set_ylim(bottom=0)
-    legend(ax, title=f"told apart {explanation.effect}")
+    legend(ax, title="" if explanation.effect is None else f"told apart {explanation.effect}")
     return ax
 
 

@@ -53,7 +53,7 @@ class TestOutcome:
     calibration : Calibration or None
         The constant of its penalty, where it was calibrated.
     certificate : Certificate or None
-        What the choice certifies.
+        What the choice certifies; None where nothing is known: designs, several splits, other tests.
     design : Design or None
         What was exchangeable, where the call said so (groups, strata, pairs, blocks); None: all rows.
     engine : Engine or None

@@ -66,7 +66,8 @@ class SplitTest(Procedure):
         How the p-values of several splits are combined, by a rule that is valid whatever their dependence: ``"median"`` (twice
         the median), ``"mean"`` (twice the mean) or ``"geometric"`` (e times the geometric mean).
     delta : float
-        Confidence parameter of the certificate.
+        Confidence parameter of the certificate, which one split of independent rows has: it is None with a design
+        (``groups``, ``strata``, ``pairs``, ``blocks``), with several splits and with ``gammas``.
     max_train_rows : int
         Rows of both samples that choose the kernel at most, for selection is quadratic in them; the others are tested.
     gammas : tuple of float
@@ -174,7 +175,7 @@ class SplitTest(Procedure):
             kernel=trained.selection.kernel,
             selection=trained.selection,
             calibration=trained.calibration,
-            certificate=None if self.gammas else self._certificate(trained, test, options),
+            certificate=self._certificate(trained, test, options) if self._certifies(pool) else None,
             preparation=trained.preparation,
             notes=(*trained.notes, *filter(None, [shared])),
             evidence=Evidence(pool, np.sort(split.test), np.sort(split.train)),
@@ -209,6 +210,10 @@ class SplitTest(Procedure):
         level = criterion.calibration_alpha or alpha
         calibration = calibrate(selector, train, criterion, alpha=level, rng=rng)
         return criterion.calibrated(calibration.c1), calibration
+
+    def _certifies(self, pool: Pool) -> bool:
+        """Whether the theorem is about this test: independent rows, one split, the squared MMD."""
+        return pool.design is None and self.n_splits == 1 and not self.gammas
 
     def _certificate(self, trained: _Trained, test: KernelTest, options: RunOptions) -> Certificate | None:
         train, selection = trained.train, trained.selection

@@ -98,7 +98,7 @@ def verdict(result: TestOutcome, explanation: Explanation | None) -> Block:
         "pvalue": result.pvalue,
         "alpha": result.alpha,
         "statistic": result.statistic,
-        "effect": None if explanation is None else explanation.effect.probability,
+        "effect": None if explanation is None or explanation.effect is None else explanation.effect.probability,
         "numbers": _numbers(result, explanation),
     }
 
@@ -107,8 +107,8 @@ def _numbers(result: TestOutcome, explanation: Explanation | None) -> list[dict[
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
     tested = "" if (m, n) == (mt, nt) else f"{cells.count(mt)} v {cells.count(nt)} of them tested"
     numbers = [("p-value", cells.number(result.pvalue), f"level {result.alpha:g}")]
-    if explanation is not None:
-        effect = explanation.effect
+    effect = None if explanation is None else explanation.effect
+    if effect is not None:
         interval = f"95% interval {effect.low:.0%} to {effect.high:.0%}; 50% is chance"
         numbers.append(("Told apart", f"{effect.probability:.0%}", interval))
     numbers += [("Rows", f"{cells.count(m)} v {cells.count(n)}", tested), *_columns(result)]

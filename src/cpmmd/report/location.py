@@ -125,8 +125,10 @@ def _witness(explanation: Explanation, *, rows: bool) -> Block:
     )
 
 
-def effect_sentence(effect: Effect, names: tuple[str, str]) -> str:
-    """Say how well the witness tells the samples apart."""
+def effect_sentence(effect: Effect | None, names: tuple[str, str]) -> str:
+    """Say how well the witness tells the samples apart, or why that is not said."""
+    if effect is None:
+        return "How well the witness tells rows apart takes two rows, groups or blocks of each sample."
     return (
         f"The witness ranks a row of {names[0]} above a row of {names[1]} with probability {effect.probability:.2f} "
         f"(95% interval {effect.low:.2f} to {effect.high:.2f}); 0.5 would be indistinguishable."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from cpmmd.core.arrays import Array
+from cpmmd.core.arrays import Array, Labels
 from cpmmd.data.prepared import PreparedPool
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.deep.feature_kernel import NetworkTrainable
@@ -21,6 +21,7 @@ from cpmmd.kernels.linear_map import LinearMap, LinearMapKernel
 # there is no leading one to follow until training has drawn them apart.
 EXACT_SIDE = 256
 MEDIAN_ROWS = 1000  # for the median distance, spread evenly over the half
+ROUNDING = 8 * np.finfo(np.float64).eps  # of the largest value: what sums in another order differ by
 
 
 class LinearTrainable(NetworkTrainable):
@@ -29,6 +30,7 @@ class LinearTrainable(NetworkTrainable):
     def __init__(self, family: LinearMap, train: PreparedPool, dtype: torch.dtype, device: str) -> None:
         self.family = family
         self.centre, self.scale = column_scales(train.matrix)
+        self.varying = varies(train.matrix)
         inputs = (train.matrix - self.centre) / self.scale
         columns = inputs.shape[1]
         every = inputs[:: max(1, len(inputs) // MEDIAN_ROWS)]
@@ -38,17 +40,24 @@ class LinearTrainable(NetworkTrainable):
     def freeze(self, parameters: Parameters, spectral_product: float) -> LinearMapKernel:  # noqa: ARG002 - W tells it
         """Return the trained kernel of one member."""
         weight = parameters["weight"].detach().cpu().double().numpy()
-        return LinearMapKernel(self.family, np.diag(weight) if self.family.diagonal else weight.T.copy(), self.centre, self.scale)
+        matrix = np.diag(weight) if self.family.diagonal else weight.T.copy()
+        return LinearMapKernel(self.family, matrix, self.centre, self.scale, self.varying)
 
 
 def column_scales(rows: Array) -> tuple[Array, Array]:
     """Return mean and standard deviation of each column; a constant one is in units of the others together."""
-    centre = rows.mean(axis=0)
+    varying = varies(rows)
+    centre = np.where(varying, rows.mean(axis=0), rows[0])  # the mean of a constant is it up to rounding only
     largest = np.abs(rows - centre).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)  # squares over- and underflow long before deviations do
     deviation = unit * np.sqrt((((rows - centre) / unit) ** 2).mean(axis=0))
-    varying = deviation > 0
     return centre, np.where(varying, deviation, deviation[varying].mean() if varying.any() else 1.0)
+
+
+def varies(rows: Array) -> Labels:
+    """Return which columns vary by more than rounding."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    return np.asarray(high / 2 - low / 2 > ROUNDING / 2 * np.maximum(np.abs(low), np.abs(high)))
 
 
 @dataclass(frozen=True)

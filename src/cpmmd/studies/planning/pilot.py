@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,16 @@ from cpmmd.data.designs import PAIR, Design
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import Pool, read_pool, take_rows
 from cpmmd.errors import InputError, Setting
+from cpmmd.permutation.enough import _needed
 from cpmmd.procedures.base import Procedure, RunOptions
-from cpmmd.studies.planning.law import Draws, PowerLaw, fit_law
+from cpmmd.procedures.median import MedianTest
+from cpmmd.procedures.split import COMBINE, SplitTest
+from cpmmd.studies.planning.law import Draws, PowerLaw, Range, fit_law
 from cpmmd.studies.planning.power_table import PowerRow, PowerTable
 
 FEWEST = 8  # rows of each sample in a draw: enough for a split in halves
 FEWEST_UNITS = 6  # units of each: 2^6 relabelings of pairs, 924 of groups
+ALL_ROWS = Design(np.arange(2), np.zeros(2, dtype=np.intp), (1, 1))  # no design: each row a unit of its own
 NEARLY_ALWAYS = 0.9  # share of rejections above which smaller draws are made as well
 
 
@@ -158,7 +163,7 @@ def power_from_pilot(
     law = fit_law(list(draws.values()), pilot=pilot, alpha=test.options.alpha)
     return PowerTable(
         rows=tuple(_row(size, law, draws.get(size), pilot) for size in wanted),
-        needed=law.rows_for(target),
+        needed=_at_least(fewest_that_reject(pool.design, test.procedure, test.options.alpha), law.rows_for(target)),
         target=target,
         method=test.options.method,
         alpha=test.options.alpha,
@@ -167,7 +172,27 @@ def power_from_pilot(
         seed=seed,
         notes=pool.notes,
         unit=unit,
+        block_rows=None if pool.design is None else pool.design.block_rows,
     )
+
+
+def fewest_that_reject(design: Design | None, procedure: Procedure, alpha: float) -> int:
+    """Return the smallest number of rows, groups, pairs or blocks of each sample that can have a p-value of alpha at all.
+
+    Where some of them choose the kernel, the others must be enough; several splits must each be that much clearer.
+    """
+    train, price = 0.0, 1.0
+    if isinstance(procedure, SplitTest) or (isinstance(procedure, MedianTest) and procedure.split):
+        train = procedure.train_fraction
+    if isinstance(procedure, SplitTest) and procedure.n_splits > 1:
+        price = COMBINE[procedure.combine](np.ones(1))
+    needed = _needed(design or ALL_ROWS, alpha / price)
+    return next(size for size in count(needed) if size - round(size * train) >= needed)
+
+
+def _at_least(fewest: int, needed: Range) -> Range:
+    """Return what the law needs, and no less than can reject: the law knows of effects, not of how many relabelings there are."""
+    return Range(*(max(number, float(fewest)) for number in (needed.estimate, needed.low, needed.high)))
 
 
 def _sizes(sizes: Iterable[int], fewest: int) -> list[int]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.text import counted
 from cpmmd.studies.planning.law import Range
 
 FAR = 20  # times the pilot: a bound beyond that is what a pilot without any difference gives
@@ -72,7 +73,8 @@ class PowerTable:
     rows : tuple of PowerRow
         One for each size asked for.
     needed : Range
-        Rows of each sample for ``target`` power, with bounds; infinite where no number is in sight.
+        Rows of each sample for ``target`` power, with bounds; infinite where no number is in sight, never fewer than can have a
+        p-value of ``alpha``.
     target : float
         The power that was asked for.
     method : str
@@ -89,6 +91,8 @@ class PowerTable:
         What to bear in mind.
     unit : str
         What sizes count: ``"rows"``, or ``"groups"``, ``"pairs"``, ``"blocks"`` of a design.
+    block_rows : int or None
+        Rows of a block, where sizes count blocks.
 
     Examples
     --------
@@ -111,23 +115,35 @@ class PowerTable:
     seed: int | None
     notes: tuple[str, ...] = ()
     unit: str = "rows"
+    block_rows: int | None = None
+
+    @property
+    def unit_in_words(self) -> str:
+        """What sizes count, with how long a block is.
+
+        Examples
+        --------
+        >>> from cpmmd.studies.planning.law import Range
+        >>> PowerTable((), Range(8, 7, 9), 0.8, "median", 0.05, (20, 20), 99, 0, unit="blocks", block_rows=50).unit_in_words
+        'blocks of 50 rows'
+        """
+        return self.unit if self.block_rows is None else f"{self.unit} of {counted(self.block_rows, 'row')}"
 
     @property
     def sentence(self) -> str:
         """The answer to: how many rows would I need?"""
         low, about, most = (_round(n) for n in (self.needed.low, self.needed.estimate, self.needed.high))
         known = FAR * min(self.pilot)
+        unit = f"{self.unit_in_words} of each" if self.block_rows is None else f"{self.unit_in_words} of each sample"
         if self.needed.estimate > known:
-            return f"This pilot shows no difference to plan for: more than {low} {self.unit} of each for power {self.target:.2f}."
+            return f"This pilot shows no difference to plan for: more than {low} {unit} for power {self.target:.2f}."
         if self.needed.high > known:
             return (
-                f"This pilot shows no clear difference: perhaps {about} {self.unit} of each for power {self.target:.2f}, "
+                f"This pilot shows no clear difference: perhaps {about} {unit} for power {self.target:.2f}, "
                 f"at least {low}, and it does not rule out any number."
             )
         beyond = ", beyond the pilot" if self.needed.estimate > min(self.pilot) else ""
-        return (
-            f"About {about} {self.unit} of each for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
-        )
+        return f"About {about} {unit} for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
 
     def to_dict(self) -> PlainDict:
         """Return the table in plain JSON types."""
@@ -155,6 +171,6 @@ def _round(count: float) -> str:
     if not math.isfinite(count):
         return "any number of"
     if count < 10:
-        return str(max(math.ceil(count), 2))
+        return str(max(math.ceil(count), 1))
     scale = 10 ** (math.floor(math.log10(count)) - 1)
     return str(math.ceil(count / scale - 1e-9) * scale)
