@@ -34,10 +34,12 @@ def test_tied_pvalues_are_adjusted_alike():
     assert benjamini_hochberg([0.02, 0.5, 0.02]).tolist() == pytest.approx([0.03, 0.5, 0.03])
 
 
-@pytest.mark.parametrize("bad", [[1.2], [-0.1, 0.3], [[0.1], [0.2]]])
+@pytest.mark.parametrize("bad", [[1.2], [-0.1, 0.3], [[0.1], [0.2]], ["a"], "a", {"a": 0.1}, {0.1}, [[0.1], [0.2, 0.3]]])
 def test_what_is_no_pvalue_is_refused(bad):
     with pytest.raises(InputError, match="P-values must"):
         benjamini_hochberg(bad)
+    with pytest.raises(InputError, match="P-values must"):
+        benjamini_yekutieli(bad)
 
 
 @given(PVALUES)
@@ -75,9 +77,10 @@ def test_small_pvalues_run_on_until_they_can_be_found_whatever_the_dependence():
     assert found.results["7"].n_permutations > 3423
 
 
-def test_an_unknown_correction_is_refused():
-    with pytest.raises(CpmmdError, match="benjamini-hochberg"):
-        run_many({"a": ([1, 2, 3, 4], [1, 2, 3, 4])}, correction="bonferoni")
+@pytest.mark.parametrize("unknown", ["bonferoni", ["benjamini-hochberg"], None, {}])
+def test_an_unknown_correction_is_refused(unknown):
+    with pytest.raises(CpmmdError, match="Known: benjamini-hochberg"):
+        run_many({"a": ([1, 2, 3, 4], [1, 2, 3, 4])}, correction=unknown)
 
 
 @pytest.mark.statistical

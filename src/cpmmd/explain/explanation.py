@@ -25,9 +25,10 @@ from cpmmd.procedures.outcome import TestOutcome
 
 VALUES_SHOWN = 50  # columns of a row that is shown
 WEIGHTS_SHOWN = 3  # columns that a trained map looks at most
-# Times the odds of its even share (half of the weight among three columns, two thirds of it among two). A map starts even and
-# every training moves weights a little: below that, the words would make much of what another seed gives to another column.
-# Odds, since a category of many levels starts with most of the weight and cannot have twice that.
+# Times the odds of its even share (half of the weight among three columns, two thirds of it among two). A map starts even, and on
+# samples that agree training took the leading one of 2 or 3 columns less far in 14 of 16 runs (of 12 columns farther, in most).
+# So it is a rule of when the words are worth saying; which columns differ is for their p-values. Odds, since a category of many
+# levels starts with most of the weight and cannot have twice that.
 STANDS_OUT = 2.0
 
 

@@ -40,6 +40,9 @@ def save_kernel(kernel: Kernel, path: str | Path) -> None:
     ...     load_kernel(pathlib.Path(folder) / "kernel.safetensors") == result.kernel
     True
     """
+    if not callable(getattr(kernel, "tensors", None)):
+        got = "None, as results of methods without a kernel have" if kernel is None else f"a {type(kernel).__name__}"
+        raise InputError(f"Only a kernel can be saved. Got {got}: pass result.kernel of a method such as cp-linear.")
     write_file(path, kernel.tensors(), kernel.to_dict(), kind="kernel")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.text import harmless
 from cpmmd.errors import InputError, unknown_name
 
 
@@ -109,14 +110,19 @@ CORRECTIONS = {
 
 def find_correction(name: str) -> Correction:
     """Return a correction by its name."""
-    if name not in CORRECTIONS:
+    if not isinstance(name, str) or name not in CORRECTIONS:
         raise unknown_name("correction", name, CORRECTIONS)
     return CORRECTIONS[name]
 
 
 def _step_up(pvalues: npt.ArrayLike, factor: Callable[[int], float]) -> Array:
     """Return min over j >= i of factor(k) k p_(j) / j, at most 1, in the order that the p-values came."""
-    values = np.asarray(pvalues, dtype=np.float64)
+    try:
+        values = np.asarray(pvalues, dtype=np.float64)
+    except (TypeError, ValueError) as error:  # text, mappings, sets, lists of several lengths
+        got = f"a {type(pvalues).__name__}" if not isinstance(pvalues, (list, tuple)) else repr(pvalues)
+        hint = "; use list(pvalues.values())" if isinstance(pvalues, Mapping) else ""
+        raise InputError(f"P-values must come as a list of numbers. Got {harmless(got)}{hint}.") from error
     if values.ndim != 1:
         raise InputError(f"P-values must come as a list of numbers. Got an array of shape {values.shape}.")
     made = np.flatnonzero(~np.isnan(values))
