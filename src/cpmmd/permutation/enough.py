@@ -22,7 +22,7 @@ def require_relabelings(contrast: Contrast, design: Design | None, alpha: float)
         return
     x, y = contrast.first, len(contrast.counts) - contrast.first
     tested = (x, y) != design.units
-    needed = _needed(design, alpha)
+    needed = units_needed(design, alpha)
     raise InputError(
         "{what}{part} have {total} relabelings, so that no p-value below {least} is possible, above {level}: the test could "
         "never reject. At least {needed} are needed{where}{advice}.",
@@ -43,7 +43,7 @@ def can_be_swapped(contrast: Contrast) -> bool:
     return bool((np.bincount(contrast.strata[side]) == np.bincount(contrast.strata[~side])).all())
 
 
-def _needed(design: Design, alpha: float) -> int:
+def units_needed(design: Design, alpha: float) -> int:
     """Return how many units of each sample have relabelings enough."""
     count = 2
     while 2 / (2**count if design.kind == PAIR else math.comb(2 * count, count)) > alpha + 1e-12:

@@ -20,7 +20,7 @@ from cpmmd.data.designs import PAIR, Design
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import Pool, read_pool, take_rows
 from cpmmd.errors import InputError, Setting
-from cpmmd.permutation.enough import _needed
+from cpmmd.permutation.enough import units_needed
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.procedures.median import MedianTest
 from cpmmd.procedures.split import COMBINE, SplitTest
@@ -186,7 +186,7 @@ def fewest_that_reject(design: Design | None, procedure: Procedure, alpha: float
         train = procedure.train_fraction
     if isinstance(procedure, SplitTest) and procedure.n_splits > 1:
         price = COMBINE[procedure.combine](np.ones(1))
-    needed = _needed(design or ALL_ROWS, alpha / price)
+    needed = units_needed(design or ALL_ROWS, alpha / price)
     return next(size for size in count(needed) if size - round(size * train) >= needed)
 
 
