@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 PAPER = HERE / "paper"
 MANY = 10**9  # repetitions: all there are
+ALL_CELLS = ("*",)  # train a network
 Cell = dict[str, Any]
 Task = Callable[[Cell, np.random.Generator, np.random.Generator], Mapping[str, Any]]  # (cell, data_rng, test_rng)
 Rows = list[dict[str, Any]]
@@ -42,6 +43,9 @@ class Experiment:
         Whether it measures times: it has one process, and no run gives them again.
     needs
         Names of the data sets it draws from.
+    networks
+        Names of the methods that train a network, or ``ALL_CELLS``: another kind of processor gives other last digits, and
+        a hundred steps make them visible.
     note
         What a reader must know beside the numbers.
     """
@@ -58,6 +62,7 @@ class Experiment:
     draw: Callable[[StudyTable, Rows], Any] | None = None
     timed: bool = False
     needs: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
     note: str = ""
 
     def study(self, repetitions: int | None = None) -> Study:
@@ -74,6 +79,10 @@ class Experiment:
         table = self.study(repetitions).run(self.journal(results), n_jobs=1 if self.timed else jobs, progress=progress)
         self.publish(table, results)
         return table
+
+    def trains(self, cell: Cell) -> bool:
+        """Whether a cell trains a network."""
+        return self.networks == ALL_CELLS or cell.get("method") in self.networks
 
     def journal(self, results: Path) -> Path:
         """Where finished repetitions are written, each as it ends."""

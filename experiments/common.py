@@ -79,11 +79,13 @@ def criterion(name: str) -> Criterion:
     return CRITERIA[name]()
 
 
+NETWORKS = {"cp-deep": "cp", "liu": "liu", "plain": "plain"}  # on real data: the method and its criterion
+
+
 def real_data_methods(scale: str | None = None) -> dict[str, Any]:
     """Return what is compared on real data: three criteria on the network, the rivals, and ours."""
-    trained = {"cp-deep": "cp", "liu": "liu", "plain": "plain"}
     return {
-        **{method: SplitTest(network(), criterion(name), scale=scale) for method, name in trained.items()},
+        **{method: SplitTest(network(), criterion(name), scale=scale) for method, name in NETWORKS.items()},
         "median": MedianTest(scale=scale),
         "mmdagg": MMDAgg(scale=scale),
         "mmdfuse": MMDFuse(scale=scale),

@@ -284,6 +284,20 @@ def test_a_repetition_that_differs_is_told(one_small_run, capsys):
     assert f"differs: {line['cell']}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("both_ways", "code"), [(True, 0), (False, 1)])
+def test_trained_networks_may_differ_but_not_to_one_side(tmp_path, capsys, both_ways, code):
+    header, *lines = (RESULTS / "deep-start" / "raw.jsonl").read_text().splitlines()
+    changed = [json.loads(line) for line in lines[:40]]
+    for at, line in enumerate(changed):
+        line["values"]["pvalue"] += -0.001 if both_ways and at % 2 else 0.001
+    (tmp_path / "deep-start").mkdir()
+    (tmp_path / "deep-start" / "raw.jsonl").write_text("\n".join([header, *map(json.dumps, changed)]) + "\n")
+    assert verify("deep-start", fresh=tmp_path, kept=RESULTS) == code
+    told = capsys.readouterr().out
+    assert "40 of trained networks differ" in told
+    assert ("leans to one side" in told) == (not both_ways)
+
+
 def test_resume_goes_on_and_no_resume_begins_anew_and_loses_nothing(one_small_run):
     again = ["run", "rates", "--reps", "1", "--jobs", "1", "--results", str(one_small_run)]
     raw = one_small_run / "rates" / "raw.jsonl"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd import ComplexityPenalized, SplitTest, StudyTable
-from experiments.base import Experiment, Rows, printed
+from experiments.base import ALL_CELLS, Experiment, Rows, printed
 from experiments.common import FAR_GAIN, INIT, PERMUTATIONS, decision, grid, network, test
 from experiments.panels import mean_shift
 
@@ -86,4 +86,5 @@ EXPERIMENT = Experiment(
     settings={"init": INIT, "gains": [1.0, FAR_GAIN], "permutations": PERMUTATIONS, "d": D, "n": N, "shift": SHIFT},
     summarise=summarise,
     draw=draw,
+    networks=ALL_CELLS,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from cpmmd import ComplexityPenalized, SplitTest, StudyTable
 from cpmmd.selection.calibration import quantile_order
-from experiments.base import Experiment, Rows
+from experiments.base import ALL_CELLS, Experiment, Rows
 from experiments.common import ALPHA, NEAR, network, test
 from experiments.panels import mean_shift
 
@@ -82,5 +82,6 @@ EXPERIMENT = Experiment(
     settings={**NEAR, "d": D, "n": N, "shift": SHIFT},
     summarise=summarise,
     draw=draw,
+    networks=ALL_CELLS,
     note="One data set; seeds change its split, the permutations and the networks' starts.",
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from cpmmd import StudyTable
 from experiments.artefacts.c1_width import SEEDS, D, N, calibrated, draw_spread, spread
-from experiments.base import Experiment, Rows
+from experiments.base import ALL_CELLS, Experiment, Rows
 from experiments.common import NEAR, grid
 
 WIDTH = 200
@@ -45,4 +45,5 @@ EXPERIMENT = Experiment(
     settings={**NEAR, "d": D, "n": N, "width": WIDTH},
     summarise=summarise,
     draw=draw,
+    networks=ALL_CELLS,
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd import ComplexityPenalized, SplitTest, StudyTable
-from experiments.base import Experiment, Rows
+from experiments.base import ALL_CELLS, Experiment, Rows
 from experiments.common import NEAR, decision, grid, network, test
 from experiments.panels import mean_shift
 
@@ -91,4 +91,5 @@ EXPERIMENT = Experiment(
     settings={**NEAR, "d": D, "n": N, "shift": SHIFT},
     summarise=summarise,
     draw=draw,
+    networks=ALL_CELLS,
 )

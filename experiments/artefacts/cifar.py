@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 
 from cpmmd import StudyTable
 from experiments.base import Experiment, Rows
-from experiments.common import NEAR, Pair, decision, grid, permutations_of, real_data_methods, test
+from experiments.common import NEAR, NETWORKS, Pair, decision, grid, permutations_of, real_data_methods, test
 from experiments.data import cifar10_1, draw_rows, load
 
 N, COMPONENTS = 200, 500
@@ -78,6 +78,7 @@ EXPERIMENT = Experiment(
     settings={**NEAR, "n": N, "components": COMPONENTS, "contrast": CONTRAST, "fitted": FITTED},
     draw=draw,
     needs=("cifar10",),
+    networks=tuple(NETWORKS),
     note="CIFAR-10.1 could not be obtained: the stand-in sets CIFAR-10 against other CIFAR-10 images at 0.8 contrast and says "
     "nothing about CIFAR-10.1.",
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from cpmmd import Ascent, Ratio, SplitTest, StudyTable
 from experiments.artefacts import collapse
-from experiments.base import Experiment, Rows
+from experiments.base import ALL_CELLS, Experiment, Rows
 from experiments.common import NEAR, grid, network, test
 from experiments.panels import mean_shift
 
@@ -62,5 +62,6 @@ EXPERIMENT = Experiment(
     data_keys=("width",),
     settings={**NEAR, "d": collapse.D, "n": collapse.N, "steps": collapse.STEPS, "floor": FLOOR},
     summarise=summarise,
+    networks=ALL_CELLS,
     note="The paper's own columns obey J = MMD2 / tau without the root of n that its definition has.",
 )

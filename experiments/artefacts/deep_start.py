@@ -8,7 +8,7 @@ import numpy as np
 
 from cpmmd import Deep, SplitTest, StudyTable
 from experiments.artefacts.deep import CELLS
-from experiments.base import Experiment, Rows
+from experiments.base import ALL_CELLS, Experiment, Rows
 from experiments.common import FAR_GAIN, PERMUTATIONS, criterion, decision, grid, test
 from experiments.panels import mean_shift
 
@@ -54,4 +54,5 @@ EXPERIMENT = Experiment(
     settings={"permutations": PERMUTATIONS, "starts": STARTS, "shift": SHIFT},
     summarise=summarise,
     draw=draw,
+    networks=ALL_CELLS,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from cpmmd import Mixture, SplitTest, StudyTable, TestResult
 from experiments.artefacts.deep import CELLS
-from experiments.base import Experiment, Rows
+from experiments.base import ALL_CELLS, Experiment, Rows
 from experiments.common import ALPHA, FAR, PAPER_CRITERIA, criterion, decision, grid, network, test
 from experiments.panels import mean_shift
 
@@ -85,6 +85,7 @@ EXPERIMENT = Experiment(
     settings={**FAR, "shift": SHIFT, "mixture": MIXTURE},
     summarise=summarise,
     draw=draw,
+    networks=ALL_CELLS,
     note="The paper does not say where the mixture starts: epsilon 0.1, sigma_kappa 1, and sigma_q 1 (mixture, compared) or the "
     "median distance (mixture-median). mixture-single: the decisions of mixture where statistics closer than single precision "
     "rounds a unit diagonal are ties.",

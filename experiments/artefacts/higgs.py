@@ -8,7 +8,7 @@ import numpy as np
 
 from cpmmd import Bandwidth, MedianTest, Polynomial, SplitTest, StudyTable
 from experiments.base import Experiment, Rows
-from experiments.common import NEAR, criterion, decision, grid, permutations_of, real_data_methods, test
+from experiments.common import NEAR, NETWORKS, criterion, decision, grid, permutations_of, real_data_methods, test
 from experiments.data.pairs import higgs
 
 SIZES = (200, 500)
@@ -49,5 +49,6 @@ EXPERIMENT = Experiment(
     settings={**NEAR, "scale": SCALE},
     draw=draw,
     needs=("higgs",),
+    networks=tuple(NETWORKS),
     note="median is on all rows (the heuristic chooses nothing by labels, so no split is needed); median-split is on one half.",
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd import SplitTest, StudyTable
-from experiments.base import Experiment, Rows
+from experiments.base import ALL_CELLS, Experiment, Rows
 from experiments.common import FAR, PAPER_CRITERIA, criterion, decision, grid, network, test
 from experiments.panels import mean_shift
 
@@ -43,5 +43,6 @@ EXPERIMENT = Experiment(
     data_keys=(),
     settings={**FAR, "d": D, "n": N, "shift": SHIFT},
     draw=draw,
+    networks=ALL_CELLS,
     note="cp-reused has our C1-hat of width 200 (c1-width), cp-anchor the C1-hat that the paper prints for it.",
 )
