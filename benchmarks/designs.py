@@ -165,6 +165,7 @@ FEWEST_ANSWERS = 40  # for a rate
 FAULTS = (4, 5, 7, 11, 14)
 HIDDEN = (3, 9, 15)  # known not to show
 RUN_ROWS = 160  # of the runs in which a fault begins at row 160
+LENGTHS = (5, 8, 10, 16, 20, 32, 40)  # of blocks of such a run: four blocks at least
 
 
 def normal_runs(arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
@@ -173,13 +174,23 @@ def normal_runs(arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
     return [rows for f, rows in before.items() if not any(np.array_equal(rows, before[g]) for g in range(1, f))]
 
 
-def rate_of(pairs: list[tuple], **given: object) -> str:
+def rate_of(pairs: list[tuple], **given: object) -> tuple[str, float]:
     """Return how many pairs were answered, and the share of them that was rejected."""
     found = []
     for x, y in pairs:
         with contextlib.suppress(InputError):
             found.append(two_sample_test(x, y, rng=0, n_permutations=199, **given).reject)
-    return f"{len(found)} of {len(pairs)} answered" + (f", rejected {np.mean(found):.3f}" if found else "")
+    share = float(np.mean(found)) if found else np.nan
+    return f"{len(found)} of {len(pairs)} answered" + (f", rejected {share:.3f}" if found else ""), share
+
+
+def chosen_length(long_runs: list[np.ndarray], method: object) -> int:
+    """Return the shortest blocks that tell at most one in twenty pairs of stretches of the long normal runs apart."""
+    stretches = [run[k : k + RUN_ROWS] for run in long_runs for k in range(0, len(run) - RUN_ROWS + 1, RUN_ROWS)]
+    pairs = [(stretches[i], stretches[j]) for i in range(len(stretches)) for j in range(i)]
+    rates = {k: rate_of(pairs, method=method, blocks=k)[1] for k in LENGTHS}
+    print(f"{len(pairs)} pairs of stretches of the long runs: {', '.join(f'{k} {r:.3f}' for k, r in rates.items())}", flush=True)
+    return min((k for k in LENGTHS if rates[k] <= 0.05), default=LENGTHS[-1])
 
 
 def run_groups(x: list[np.ndarray], y: list[np.ndarray], **given: object) -> TestResult:
@@ -197,10 +208,12 @@ def tep(count: int = 40) -> None:
     train, steady = (arrays[name].astype(np.float64) for name in ("normal_train", "normal_test"))
     drawn = [[runs[i] for i in np.random.default_rng(100 + k).permutation(len(runs))[:10]] for k in range(count)]
     print(f"{len(runs)} different normal runs of {RUN_ROWS} rows, {count} pairs", flush=True)
-    for method in ("cp-full", MedianTest(scale="standard")):
+    methods = ("cp-full", MedianTest(scale="standard"))
+    length = max(chosen_length([train, steady], method) for method in methods)  # one for both: it is the rows that are dependent
+    for method in methods:
         print(f"\n{method}", flush=True)
-        for name, design in (("rows one by one", {}), *((f"blocks={k}", {"blocks": k}) for k in (20, 40, "auto"))):
-            print(f"run v run, {name}: {rate_of(pairs, method=method, **design)}", flush=True)
+        for name, design in (("rows one by one", {}), *((f"blocks={k}", {"blocks": k}) for k in (20, length, "auto"))):
+            print(f"run v run, {name}: {rate_of(pairs, method=method, **design)[0]}", flush=True)
         rejected = [run_groups(ten[:5], ten[5:], method=method).reject for ten in drawn]
         print(f"5 v 5 runs as groups, {count} draws: rejected {np.mean(rejected):.3f}", flush=True)
         whole = two_sample_test(train, steady, method=method, blocks="auto", rng=0)
@@ -208,9 +221,11 @@ def tep(count: int = 40) -> None:
         for fault in (*FAULTS, *HIDDEN):
             after, faulty = arrays[f"fault{fault:02d}_test"][RUN_ROWS:], arrays[f"fault{fault:02d}_train"]
             blocks = two_sample_test(steady, after.astype(np.float64), method=method, blocks="auto", rng=0)
+            short = two_sample_test(steady, after.astype(np.float64), method=method, blocks=length, rng=0)
             groups = run_groups(runs, [after[:RUN_ROWS].astype(np.float64), faulty[:RUN_ROWS].astype(np.float64)], method=method)
             print(
-                f"normal v fault {fault}: {blocks.design}: p = {blocks.pvalue:.3f}; {groups.design}: p = {groups.pvalue:.3f}",
+                f"normal v fault {fault}: {blocks.design}: p = {blocks.pvalue:.3f}; {short.design}: p = {short.pvalue:.3f}; "
+                f"{groups.design}: p = {groups.pvalue:.3f}",
                 flush=True,
             )
 

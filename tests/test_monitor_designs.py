@@ -73,6 +73,16 @@ def test_a_change_of_mix_alone_is_no_alarm_with_strata():
     assert not stratified.alarm
 
 
+def test_batches_of_few_groups_add_up_though_none_could_reject_by_itself():
+    rng = np.random.default_rng(8)
+    monitor = DriftMonitor("median", groups="patient", alpha=0.001, n_permutations=199, rng=0).fit(patients(rng, 0, 6))
+    answers = [monitor.update(patients(rng, 100 * (t + 1), 2, shift=6.0 * (t >= 4))) for t in range(12)]
+    first = answers[0].result
+    assert 1 / len(first.null_distribution) > monitor.alpha  # 28 relabelings of 6 v 2 groups
+    assert not any("cannot reject" in note for answer in answers for note in answer.result.notes)
+    assert answers[-1].wealth > answers[3].wealth
+
+
 def test_what_a_design_cannot_be_is_said():
     rng = np.random.default_rng(7)
     monitor = DriftMonitor("median", groups="patient", n_permutations=99, rng=0).fit(patients(rng, 0, 20))

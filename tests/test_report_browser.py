@@ -167,6 +167,15 @@ def test_the_first_screen_of_a_phone_has_the_verdict_and_the_leading_column(brow
             assert box["y"] + box["height"] <= PHONE["height"], place
 
 
+def test_a_phone_shows_the_latest_batches_of_a_series(browser, reports):
+    with Visit(browser, reports["watched"], "phone") as visit:
+        rest, hidden = visit.page.eval_on_selector(
+            ".wide .canvas", "c => [c.scrollWidth - c.clientWidth - c.scrollLeft, c.scrollWidth - c.clientWidth]"
+        )
+        assert hidden > 0
+        assert abs(rest) <= 1
+
+
 def test_the_first_tab_offers_to_skip_to_the_report(browser, reports):
     with Visit(browser, reports["differs"]) as visit:
         visit.page.keyboard.press("Tab")

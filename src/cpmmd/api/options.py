@@ -43,7 +43,7 @@ class TestOptions:
         count = procedure.default_permutations if self.n_permutations is None else self.n_permutations
         limit = DEFAULT_LIMIT if self.memory_limit is None else validation.byte_count("memory_limit", self.memory_limit)
         relabelings = validation.permutation_count(count, alpha if decides else None)
-        options = RunOptions(alpha, relabelings, name, summary, limit)
+        options = RunOptions(alpha, relabelings, name, summary, limit, decides)
         design = DesignOptions(self.groups, self.strata, self.pairs, self.blocks)
         return TestPlan(procedure, options, validation.missing(self.missing), validation.jobs(self.n_jobs), design)
 

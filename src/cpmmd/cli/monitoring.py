@@ -55,7 +55,8 @@ class Watching:
         monitor = monitor_file.read()
         if self.metrics is not None:
             _write_metrics(self.metrics, monitor, self.file)
-        again = command_line("check", [self.file, *files], {"--history": self.history, **reading.arguments()})
+        kept = {"--history": self.history, "--metrics": self.metrics}
+        again = command_line("check", [self.file, *files], {**kept, **reading.arguments()})
         if answering.report is not None:
             self._report(monitor_file, monitor, heard, answering.report, again)
         _answer(heard, monitor, self.file, again, answering)

@@ -39,6 +39,8 @@ class RunOptions:
         The method's name and its one line.
     memory_limit : int
         Bytes that kernel matrices, tiles and prepared rows may take.
+    decides : bool
+        Whether the test must be able to reach ``alpha`` by itself; one of a series whose evidence adds up need not.
     """
 
     alpha: float
@@ -46,6 +48,7 @@ class RunOptions:
     method: str
     summary: str = ""
     memory_limit: int = DEFAULT_LIMIT
+    decides: bool = True
 
 
 @dataclass(frozen=True)
@@ -224,8 +227,10 @@ class Procedure(ABC):
         TestOutcome
             With what the procedure says of itself.
         """
-        if evidence is not None and evidence.units is not None and evidence.units.contrast is not None:
-            require_relabelings(evidence.units.contrast, pool.design, options.alpha)
+        units = None if evidence is None else evidence.units
+        if options.decides and units is not None and units.contrast is not None:
+            require_relabelings(units.contrast, pool.design, options.alpha)
+        powerless = note_powerless(ranking.smallest_pvalue, options.alpha, tested_sizes) if options.decides else ()
         return TestOutcome(
             method=options.method,
             summary=options.summary,
@@ -240,7 +245,7 @@ class Procedure(ABC):
             sizes=(pool.m, pool.n),
             tested_sizes=tested_sizes,
             n_columns=len(pool.columns),
-            notes=(*pool.notes, *notes, *note_powerless(ranking.smallest_pvalue, options.alpha, tested_sizes)),
+            notes=(*pool.notes, *notes, *powerless),
             evidence=Evidence(pool) if evidence is None else evidence,
             design=pool.design,
             exact=(self.exact if exact is None else exact) and (pool.design is None or pool.design.exact),

@@ -52,4 +52,6 @@
       answer.textContent = wanted ? `${found} found` : "";
     });
   }
+  // A picture of batches that is wider than the screen shows the latest ones first.
+  for (const canvas of document.querySelectorAll(".wide .canvas")) canvas.scrollLeft = canvas.scrollWidth;
 })();

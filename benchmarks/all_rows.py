@@ -1,0 +1,60 @@
+"""``cp-full`` with every row as a landmark and no spectrum taken: what its landmarks are compared with at 4,000 rows.
+
+Of the statistic's direction weights only the products of bins are needed, and those are (1 + gamma) l_1 B' K (K + gamma l_1)^-1 B
+with the centred kernel matrix K and the bins' indicator B: one Cholesky factor for each kernel and gamma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import eigsh
+
+from cpmmd import FullSampleTest
+from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.permutation.directions import Directions
+from cpmmd.permutation.landmarks import View
+from cpmmd.permutation.paths import PLAIN, Path
+from cpmmd.procedures.classes import KernelClass
+from cpmmd.procedures.full_sample import Setting
+
+SINGLE_FROM = 1e-4  # gammas as large as this leave single precision six digits
+
+
+class AllRows(FullSampleTest):
+    """The test without landmarks: spectral members from the kernel matrix of all rows."""
+
+    def paths(self, setting: Setting) -> Iterator[tuple[KernelClass, Path]]:
+        """Yield every class with its path, the spectral ones anew."""
+        for one, path in super().paths(setting):
+            yield one, spectral_path(setting.coordinates(one.scale).view, path) if one.gammas else path
+
+
+def spectral_path(view: View, path: Path) -> Path:
+    """Return a path with the statistics of all rows in place of those that landmarks gave."""
+    values = np.empty_like(path.mmd2)
+    for bandwidth in np.unique(path.bandwidths):
+        K = ScaledKernel(path.family, float(bandwidth)).gram(view.load(slice(0, view.rows)))
+        mean = K.mean(axis=0)
+        K -= mean + (mean[:, None] - mean.mean())
+        largest = float(eigsh(K, k=1, return_eigenvectors=False, v0=np.linspace(-1, 1, len(K)))[0])
+        for member in np.flatnonzero(path.bandwidths == bandwidth):
+            sums = bin_features(K, largest, float(path.gammas[member]), view.bins.size)
+            flat = Directions(sums, np.ones(sums.shape[1]), mean, sums)
+            values[member] = flat.statistics(view.bins, view.labels, [PLAIN])[0]
+    return replace(path, mmd2=values, directions={}, landmarks=None)
+
+
+def bin_features(K: np.ndarray, largest: float, gamma: float, size: int) -> np.ndarray:
+    """Return features of bins of ``size`` rows whose products are those of the regularised kernel."""
+    kind = np.float32 if gamma >= SINGLE_FROM else np.float64
+    shifted, bins = K.astype(kind, order="F"), np.repeat(np.eye(len(K) // size, dtype=kind), size, axis=0)
+    shifted[np.diag_indices(len(K))] += kind(gamma * largest)
+    factor = linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+    inverse = linalg.cho_solve(factor, bins, check_finite=False).astype(np.float64)
+    products = (1 + gamma) * largest * (size * np.eye(bins.shape[1]) - gamma * largest * (bins.T @ inverse))
+    variances, vectors = np.linalg.eigh(products)
+    return np.asarray(vectors * np.sqrt(np.maximum(variances, 0)))
