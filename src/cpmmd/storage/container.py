@@ -57,8 +57,8 @@ def read_file(path: str | Path, restore: Callable[[Any, Tensors], T], *, kind: s
     path = Path(path)
     content = _content(path)
 
-    def refuse(why: object, cause: BaseException | None = None) -> NoReturn:
-        raise InputError(f"{path} cannot be read as a cpmmd {kind} file: {why}. Save or fetch it again.") from cause
+    def refuse(why: object, cause: BaseException | None = None, advice: str = "Save or fetch it again.") -> NoReturn:
+        raise InputError(f"{path} cannot be read as a cpmmd {kind} file: {why}. {advice}") from cause
 
     try:
         start = _checksum_place(content)
@@ -74,7 +74,7 @@ def read_file(path: str | Path, restore: Callable[[Any, Tensors], T], *, kind: s
     except (InputError, MissingExtraError):
         raise
     except Exception as error:  # whatever a forged description makes fail, the reader hears one sentence
-        refuse(f"{type(error).__name__}, {error}"[:200], error)
+        refuse(f"{type(error).__name__}, {error}"[:200], error, "Fit and save it again with this version, if another wrote it.")
 
 
 def kind_of(path: str | Path) -> str | None:
