@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
-from cpmmd.core.arrays import Array
+from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.explain.columns import DataColumn
 from cpmmd.explain.features import (
@@ -20,6 +20,7 @@ from cpmmd.explain.features import (
     level_features,
     number_features,
 )
+from cpmmd.explain.strata import Cells, Strata
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.permutation.units import Units
 
@@ -41,6 +42,8 @@ class ReadColumn:
         Pooled ranks of numbers, NaN where missing; the values themselves where there are at most two, and for categories.
     levels
         Of a category.
+    strata
+        Inside which the column is compared, where a design has any; ranks may be those inside them.
     """
 
     column: DataColumn
@@ -48,6 +51,7 @@ class ReadColumn:
     ranks: Array
     levels: Levels | None
     features: list[Features]
+    strata: Strata | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +70,19 @@ class ColumnScores:
     parts: dict[str, float]
 
 
-def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Units) -> Iterator[ReadColumn]:
+def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Units, strata: Strata | None = None) -> Iterator[ReadColumn]:
     """Yield the columns with their features; each is read once."""
-    sums = UnitSums(np.repeat(np.arange(len(units.starts)), units.counts), len(units.starts))
+    if strata is None:
+        yield from _read(pool, columns, units, UnitSums(np.repeat(np.arange(len(units.starts)), units.counts), len(units.starts)))
+        return
+    cells = Cells.of(strata, units)
+    for one in _read(pool, columns, units, UnitSums(cells.of_row, len(cells.unit), cells.stratum), strata.ranked):
+        yield replace(one, features=[cells.centre(features) for features in one.features], strata=strata)
+
+
+def _read(
+    pool: Pool, columns: Sequence[DataColumn], units: Units, sums: UnitSums, ranked: Rows | None = None
+) -> Iterator[ReadColumn]:
     for column in columns:
         if column.kind == "category":
             levels = category_levels(pool.categories[column.name][units.rows])
@@ -80,7 +94,7 @@ def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Units) -> Ite
         if column.kind == "boolean" or _at_most_two(values):
             yield ReadColumn(column, values, values, None, boolean_features(values, sums))
             continue
-        features, ranks = number_features(values, sums)
+        features, ranks = number_features(values, sums, ranked)
         yield ReadColumn(column, values, ranks, None, features)
 
 
@@ -116,7 +130,11 @@ def _differences(features: list[Features], units: Units) -> Iterator[Array]:
         start = 0
         for one in group:
             stop = start + 1 + one.sums.shape[1]
-            yield mean_differences(of_x[:, start:stop], stacked[:, start:stop].sum(axis=0))
+            if one.precision is None:
+                yield mean_differences(of_x[:, start:stop], stacked[:, start:stop].sum(axis=0))
+            else:
+                precision = np.concatenate([one.precision(labels) for labels in units.labels.blocks()])
+                yield centred_differences(of_x[:, start + 1 : stop], precision)
             start = stop
 
 
@@ -143,3 +161,12 @@ def mean_differences(of_x: Array, total: Array) -> Array:
     m_safe, n_safe = np.where(both, m, 1.0), np.where(both, n, 1.0)
     apart = of_x[:, 1:] / m_safe - (total[1:] - of_x[:, 1:]) / n_safe
     return np.asarray(np.where(both, apart * np.sqrt(m_safe * n_safe / total[0]), 0.0))
+
+
+def centred_differences(of_x: Array, precision: Array) -> Array:
+    """Return the strata's differences of means by their precision, in units of their standard error; zero where none has both.
+
+    ``of_x`` are sums over X of functions whose mean in each stratum is zero: see :mod:`cpmmd.explain.strata`.
+    """
+    both = precision > 0
+    return np.asarray(np.where(both[:, None], of_x / np.sqrt(np.where(both, precision, 1.0))[:, None], 0.0))

@@ -15,6 +15,7 @@ from cpmmd.explain.columns import DataColumn
 from cpmmd.explain.differences import ColumnDifference, PairDifference, SuspiciousColumn
 from cpmmd.explain.maxt import adjusted_pvalues
 from cpmmd.explain.pairs import PairTable, Scores, pair_table
+from cpmmd.explain.strata import Strata
 from cpmmd.explain.summaries import ColumnSides, say_difference, summarise
 from cpmmd.explain.suspicious import suspicion
 from cpmmd.permutation.binned import cut_bins, relabelings
@@ -98,14 +99,15 @@ def _scan(pool: Pool, columns: Sequence[DataColumn], units: Units, names: tuple[
     """Look at every column once, some at a time so that their sums and values fit."""
     observed = next(iter(units.labels.blocks()))[0] > 0.5
     unit = np.repeat(np.arange(len(units.starts)), units.counts)
+    strata = Strata.of(pool.design, units.rows)
     step = max(1, ROOM // (8 * (WIDEST * len(units.starts) + 3 * len(unit))))
     scanned: list[_Scanned] = []
     scores = Scores.of_rows(len(unit))
     for start in range(0, len(columns), step):
-        read = list(read_columns(pool, columns[start : start + step], units))
+        read = list(read_columns(pool, columns[start : start + step], units, strata))
         for one, scored in zip(read, score_columns([one.features for one in read], units), strict=True):
             scores.offer(one)
-            sides = ColumnSides(one, observed[unit], unit)
+            sides = ColumnSides(one, observed[unit], unit if strata is None else strata.unit)
             scanned.append(_describe(sides, scored, suspicion(sides, pool, units.rows, names)))
     return scanned, scores
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +21,22 @@ class Sample:
     """The values of one sample that are there, and the unit of each.
 
     Rows of one unit may hang together, so that variances are those of sums over units.
+
+    Attributes
+    ----------
+    weights
+        Of each value, adding up to 1, where samples are given the same mix of strata; None where all weigh the same.
+    stratum
+        Of each value, where they have weights.
+    inside
+        Whether deviations are those from the mean of the stratum.
     """
 
     values: Array
     unit: Rows
+    weights: Array | None = None
+    stratum: Rows | None = None
+    inside: bool = False
 
     @property
     def size(self) -> int:
@@ -33,73 +46,160 @@ class Sample:
     @property
     def moments(self) -> tuple[float, float]:
         """Mean and standard deviation."""
-        return float(self.values.mean()), float(self.values.std())
+        mean = self.mean(self.values)
+        return mean, float(self.values.std()) if self.weights is None else math.sqrt(self.sum_of_squares / self.size)
+
+    def mean(self, values: Array) -> float:
+        """Return the mean of numbers, one for each value."""
+        return float(values.mean() if self.weights is None else self.weights @ values)
+
+    @property
+    def deviations(self) -> Array:
+        """The values less their mean, or that of their stratum."""
+        if self.stratum is None or self.weights is None or not self.inside:
+            return self.values - self.mean(self.values)
+        return self.values - stratum_means(self.values, self.stratum)[self.stratum]
+
+    @property
+    def sum_of_squares(self) -> float:
+        """The sum of the squared deviations; with weights, what as many equal ones would have, by the degrees of freedom left."""
+        squares = self.deviations**2
+        if self.stratum is None or self.weights is None:
+            return float(np.sum(squares))
+        if not self.inside:
+            return self.size * self.mean(squares)
+        rows = np.bincount(self.stratum)[self.stratum]
+        weights = np.where(rows > 1, self.weights, 0.0)
+        whole = float(weights.sum())
+        return self.size * float((weights * rows / np.maximum(rows - 1, 1)) @ squares) / whole if whole > 0 else 0.0
 
     def variance_of_mean(self, influence: Array) -> float:
         """Return the variance of the mean of numbers with mean zero, one for each value."""
+        if self.weights is not None:
+            return _variance_in_strata([(self, influence)])
         sums = np.bincount(self.unit - self.unit.min(), weights=influence)
         units = len(np.unique(self.unit))
         return float(sums @ sums) / self.size**2 * units / max(units - 1, 1)
 
     def effective_size(self, marks: Array) -> float:
         """Return how many independent rows would know a share as well; no more than there are."""
-        share = float(marks.mean())
+        share = self.mean(marks)
         variance = self.variance_of_mean(marks - share)
-        return min(self.size, share * (1 - share) / variance) if variance > 0 else self.size
+        size = self.size if self.weights is None else 1 / float(self.weights @ self.weights)
+        return min(size, share * (1 - share) / variance) if variance > 0 else size
+
+
+def stratum_means(values: Array, stratum: Rows, weights: Array | None = None) -> Array:
+    """Return the mean of each stratum, 0 of those without values."""
+    total = np.bincount(stratum, values if weights is None else weights * values)
+    size = np.bincount(stratum, weights).astype(np.float64)
+    return np.asarray(np.divide(total, size, out=np.zeros(len(total)), where=size > 0))
+
+
+def _variance(x: Sample, y: Sample, of_x: Array, of_y: Array) -> float:
+    """Return the variance of the sum of both samples' means of numbers with mean zero."""
+    if x.weights is None:
+        return x.variance_of_mean(of_x) + y.variance_of_mean(of_y)
+    return _variance_in_strata([(x, of_x), (y, of_y)])
+
+
+def _variance_in_strata(parts: Sequence[tuple[Sample, Array]]) -> float:
+    """Return the variance of the sum of weighted means, one for each sample, of numbers with mean zero.
+
+    A stratum with two units of every sample says itself how much its means vary. One with a single unit, as a pair is, does not:
+    what all samples together have there is one of as many independent numbers as there are such strata.
+    """
+    count = max(int(_stratum(one).max(initial=-1)) for one, _ in parts) + 1
+    units, together, inside = [], np.zeros(count), np.zeros(count)
+    for one, numbers in parts:
+        stratum, weights = _stratum(one), np.zeros(0) if one.weights is None else one.weights
+        together += np.bincount(stratum, weights * numbers, count)
+        own = weights * (numbers - stratum_means(numbers, stratum)[stratum])
+        _, first, unit = np.unique(one.unit, return_index=True, return_inverse=True)
+        of_units = np.bincount(stratum[first], weights[first] > 0, count)
+        squares = np.bincount(stratum[first], np.bincount(unit.ravel(), own) ** 2, count)
+        inside += squares * of_units / np.maximum(of_units - 1, 1)
+        units.append(of_units)
+    fewest = np.min(units, axis=0)
+    lone = together[fewest == 1]
+    return float(inside[fewest > 1].sum() + lone @ lone * len(lone) / max(len(lone) - 1, 1))
+
+
+def _stratum(sample: Sample) -> Rows:
+    return np.zeros(sample.size, dtype=np.intp) if sample.stratum is None else sample.stratum
 
 
 def mean_effect(x: Sample, y: Sample) -> ColumnEffect | None:
-    """Return the difference of means in standard deviations (those within the samples); None where there is no spread."""
+    """Return the difference of means in standard deviations; None where there is no spread.
+
+    Deviations are those within the samples, and within strata that are large enough to have some.
+    """
     (mean_x, _), (mean_y, _) = x.moments, y.moments
     total = x.size + y.size
-    within = math.sqrt((float(np.sum((x.values - mean_x) ** 2)) + float(np.sum((y.values - mean_y) ** 2))) / total)
+    within = math.sqrt((x.sum_of_squares + y.sum_of_squares) / total)
     if within <= 1e-12 * max(abs(mean_x), abs(mean_y)) or within == 0:
         return None
     value = (mean_y - mean_x) / within
-    variance = 0.0
+    influences = []
     for sample, mean, sign in ((x, mean_x, -1.0), (y, mean_y, 1.0)):
-        z = (sample.values - mean) / within
+        z, squares = (sample.values - mean) / within, (sample.deviations / within) ** 2
         # delta method: a row moves the mean, and by its square the common deviation
-        influence = sign * z - value / 2 * sample.size / total * (z**2 - np.mean(z**2))
-        variance += sample.variance_of_mean(influence)
-    error = math.sqrt(variance)
+        influences.append(sign * z - value / 2 * sample.size / total * (squares - sample.mean(squares)))
+    error = math.sqrt(_variance(x, y, *influences))
     return ColumnEffect(value, value - REACH * error, value + REACH * error, "standard deviations")
 
 
 def days_effect(x: Sample, y: Sample) -> ColumnEffect:
     """Return the difference of mean dates in days."""
     means = [one.moments[0] for one in (x, y)]
-    variance = sum(one.variance_of_mean(one.values - mean) for one, mean in zip((x, y), means, strict=True))
-    value, reach = means[1] - means[0], REACH * math.sqrt(variance)
+    value, reach = means[1] - means[0], REACH * math.sqrt(_variance(x, y, means[0] - x.values, y.values - means[1]))
     return ColumnEffect(value, value - reach, value + reach, "days")
 
 
 def spread_effect(x: Sample, y: Sample) -> ColumnEffect | None:
     """Return the ratio of standard deviations, its interval on the logarithm; None where one is zero."""
-    spreads, variance = [], 0.0
-    for sample in (x, y):
+    spreads, influences = [], []
+    for sample, sign in ((x, -1.0), (y, 1.0)):
         mean, spread = sample.moments
         if spread <= 1e-12 * abs(mean) or spread == 0:
             return None
         spreads.append(spread)
-        variance += sample.variance_of_mean((((sample.values - mean) / spread) ** 2 - 1) / 2)
-    ratio, factor = spreads[1] / spreads[0], math.exp(REACH * math.sqrt(variance))
+        squares = (sample.deviations / spread) ** 2
+        influences.append(sign * (squares - (1.0 if sample.weights is None else sample.mean(squares))) / 2)
+    ratio, factor = spreads[1] / spreads[0], math.exp(REACH * math.sqrt(_variance(x, y, *influences)))
     return ColumnEffect(ratio, ratio / factor, ratio * factor, "times the spread")
 
 
 def share_effect(x: Sample, y: Sample, what: str) -> ColumnEffect:
     """Return the difference of shares with Newcombe's interval (Wilson's of both samples, combined).
 
-    Values are marks, 1 or 0. Rows of a unit that hang together count as the number of independent rows that know as much.
+    Values are marks, 1 or 0. Rows of a unit that hang together count as the number of independent rows that know as much. The
+    intervals of pairs are combined by how much their shares go together (Newcombe's method 10).
     """
     (p, p_low, p_high), (q, q_low, q_high) = (_wilson(one) for one in (x, y))
-    low = (q - p) - math.hypot(q - q_low, p_high - p)
-    high = (q - p) + math.hypot(q_high - q, p - p_low)
+    together = _correlation(x, y)
+    low = (q - p) - _combined(q - q_low, p_high - p, together)
+    high = (q - p) + _combined(q_high - q, p - p_low, together)
     return ColumnEffect(q - p, max(low, -1.0), min(high, 1.0), "of the rows", what)
 
 
+def _combined(a: float, b: float, correlation: float) -> float:
+    return math.hypot(a, b) if correlation == 0 else math.sqrt(max(a * a + b * b - 2 * correlation * a * b, 0.0))
+
+
+def _correlation(x: Sample, y: Sample) -> float:
+    """Return how much the samples' means go together: 0 where no stratum ties single units of them."""
+    if x.weights is None:
+        return 0.0
+    off = [one.values - one.mean(one.values) for one in (x, y)]
+    own = [one.variance_of_mean(numbers) for one, numbers in zip((x, y), off, strict=True)]
+    if min(own) <= 0:
+        return 0.0
+    return min(max((sum(own) - _variance(x, y, -off[0], off[1])) / (2 * math.sqrt(own[0] * own[1])), -1.0), 1.0)
+
+
 def _wilson(sample: Sample) -> tuple[float, float, float]:
-    share, size = float(sample.values.mean()), sample.effective_size(sample.values)
+    share, size = sample.mean(sample.values), sample.effective_size(sample.values)
     centre = (share + REACH**2 / (2 * size)) / (1 + REACH**2 / size)
     reach = REACH / (1 + REACH**2 / size) * math.sqrt(share * (1 - share) / size + REACH**2 / (4 * size**2))
     return share, min(centre - reach, share), max(centre + reach, share)
@@ -110,16 +210,24 @@ def distribution_effect(x: Sample, y: Sample) -> ColumnEffect:
 
     Both functions are within sqrt(ln(2 / .025) / 2 size) of those of the populations, together with 95%.
     """
-    distance, at = largest_gap(x.values, y.values)
+    distance, at = largest_gap(x, y)
     sizes = [one.effective_size((one.values <= at).astype(np.float64)) for one in (x, y)]
     reach = sum(math.sqrt(math.log(4 / ALPHA) / (2 * size)) for size in sizes)
     return ColumnEffect(distance, max(distance - reach, 0.0), min(distance + reach, 1.0), "of the rows at most")
 
 
-def largest_gap(x: Array, y: Array) -> tuple[float, float]:
+def largest_gap(x: Sample, y: Sample) -> tuple[float, float]:
     """Return the largest difference of two distribution functions, and the value at which it is."""
-    a, b = np.sort(x), np.sort(y)
-    at = np.concatenate([a, b])
-    gaps = np.abs(np.searchsorted(a, at, "right") / len(a) - np.searchsorted(b, at, "right") / len(b))
+    at = np.concatenate([np.sort(one.values) for one in (x, y)])
+    gaps = np.abs(_distribution(x, at) - _distribution(y, at))
     best = int(np.argmax(gaps))
     return float(gaps[best]), float(at[best])
+
+
+def _distribution(sample: Sample, at: Array) -> Array:
+    """Return the distribution function of a sample at some values."""
+    order = np.argsort(sample.values, kind="stable")
+    below = np.searchsorted(sample.values[order], at, "right")
+    if sample.weights is None:
+        return np.asarray(below / sample.size)
+    return np.concatenate([[0.0], np.cumsum(sample.weights[order])])[below]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.errors import InputError
 from cpmmd.explain.rows import draw_rows, own_order
+from cpmmd.explain.strata import Strata, compared_notes
 from cpmmd.kernels.base import Kernel
 from cpmmd.procedures.median import median_kernel
 from cpmmd.procedures.outcome import TestOutcome
@@ -52,6 +54,23 @@ class ExplainedRows:
         design = self.pool.design
         return None if design is None or design.size == len(design.unit) else design.unit[self.rows]
 
+    @cached_property
+    def strata(self) -> Strata | None:
+        """The strata of the rows, inside which they are compared; None where a design has none."""
+        return Strata.of(self.pool.design, self.rows)
+
+    @property
+    def tells(self) -> bool:
+        """Whether rows are told apart one by one: not where they are compared in pairs, or in strata of few rows."""
+        return self.strata is None or self.strata.inside
+
+    @property
+    def weights(self) -> Array | None:
+        """Weights that give both samples one mix of strata; None where rows weigh the same."""
+        if self.strata is None or self.strata.paired:
+            return None
+        return self.strata.weights(np.ones(len(self.rows), dtype=bool))
+
     def row_numbers(self, rows: Rows) -> Rows:
         """Return the numbers of pool rows in their own sample, as it was passed in."""
         if self.pool.kept is not None:
@@ -74,7 +93,11 @@ def gather_rows(outcome: TestOutcome, max_rows: int, rng: np.random.Generator) -
     rows = tested[draw_rows(tested < pool.m, max_rows, rng)]
     preparation = outcome.preparation or Preparation.fit(pool)
     matrix = preparation.transform(pool, rows)
-    notes = [] if outcome.evidence is not None and outcome.evidence.held_out else [NOT_HELD_OUT]
+    strata = Strata.of(pool.design, rows)
+    told = strata is None or strata.inside
+    notes = compared_notes(strata)
+    if told and not (outcome.evidence is not None and outcome.evidence.held_out):
+        notes.append(NOT_HELD_OUT)
     kernel = outcome.kernel
     if kernel is None:
         kernel = median_kernel(matrix, "gaussian")

@@ -14,6 +14,7 @@ from cpmmd.errors import InputError
 from cpmmd.explain.column_table import difference_tables, relabelled_units
 from cpmmd.explain.columns import DataColumn, columns_of, row_values
 from cpmmd.explain.explained_rows import ExplainedRows, gather_rows
+from cpmmd.explain.in_pairs import say_in_pairs
 from cpmmd.explain.one_by_one import one_by_one_effect
 from cpmmd.explain.rows import cross_fitted_effect
 from cpmmd.explain.sentences import say_told, say_where
@@ -81,9 +82,10 @@ def explain(
     tables = difference_tables(material.pool, every, units, outcome.alpha, called)
     effect, sides = _witness(material, fold_stream, top, [column.name for column in tables.columns], every)
     alone = one_by_one_effect(every, material, column_stream)
+    inside = material.strata is not None and not material.strata.paired
     return Explanation(
-        where=say_where(outcome, tables, called),
-        told=say_told(effect, alone, called),
+        where=say_where(outcome, tables, called, inside=inside),
+        told=say_told(effect, alone, called, inside=inside) or say_in_pairs(material, tables.columns, every, called),
         columns=tables.columns,
         pairs=tables.pairs,
         suspicious=tables.suspicious,
@@ -103,8 +105,9 @@ def _witness(
 ) -> tuple[Effect | None, dict[str, Any]]:
     """Return how well rows are told apart, and each side's rows and witness values, by the names of their fields."""
     K = material.kernel.gram(material.matrix)
-    witness = Sides(material.labels).witness_of(K)
-    effect = cross_fitted_effect(K, material.labels, rng, material.units)
+    sides, weights = Sides(material.labels), material.weights
+    witness = sides.witness_of(K) if weights is None else sides.weighted_witness(K, weights)
+    effect = _told(material, K, rng)
     known = {column.name: column for column in columns}
     shown = tuple(known[name] for name in order[:VALUES_SHOWN])
     (rows_x, witness_x), (rows_y, witness_y) = (_side(material, witness, s) for s in (material.labels, ~material.labels))
@@ -122,10 +125,16 @@ def effect_size(outcome: TestOutcome, *, max_rows: int = 2000, rng: Any = 0) -> 
     """Return the effect size alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
     row_stream, fold_stream, *_ = _streams(rng)
     material = gather_rows(outcome, max_rows, row_stream)
-    effect = cross_fitted_effect(material.kernel.gram(material.matrix), material.labels, fold_stream, material.units)
+    if not material.tells:
+        raise InputError("How well rows are told apart takes rows that are not compared in pairs, nor in strata of few rows.")
+    effect = _told(material, material.kernel.gram(material.matrix), fold_stream)
     if effect is None:
         raise InputError("How well rows are told apart takes two rows, groups or blocks of each sample. Got one of a sample.")
     return effect
+
+
+def _told(material: ExplainedRows, K: Array, rng: np.random.Generator) -> Effect | None:
+    return cross_fitted_effect(K, material.labels, rng, material.units, material.strata) if material.tells else None
 
 
 def _streams(rng: Any) -> list[np.random.Generator]:

@@ -34,11 +34,15 @@ class Features:
     statistics
         Each by its name: ``"location"``, ``"spread"``, ``"shape"``, ``"distribution"``, ``"levels"``, ``"level"``, ``"share"``,
         ``"missing"``.
+    precision
+        From labelings of units (rows of ones and zeros) to what a difference is worth under each, where strata are compared:
+        their means are taken off the functions. None where all rows are one.
     """
 
     base: Array
     sums: Array
     statistics: dict[str, Statistic]
+    precision: Statistic | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +55,13 @@ class UnitSums:
         The unit of each row.
     count
         Number of units.
+    stratum
+        Of each unit, where strata are compared.
     """
 
     unit: Rows
     count: int
+    stratum: Rows | None = None
 
     def of(self, values: Array | None = None, rows: Rows | None = None) -> Array:
         """Return the sums of values (ones when None), which are given for ``rows`` (all of them when None)."""
@@ -68,11 +75,14 @@ class UnitSums:
         return counted.reshape(self.count, classes).astype(np.float64)
 
 
-def number_features(values: Array, units: UnitSums) -> tuple[list[Features], Array]:
-    """Return the features of numbers or dates (of their pooled ranks, of which are missing), and the ranks, NaN where missing."""
+def number_features(values: Array, units: UnitSums, stratum: Rows | None = None) -> tuple[list[Features], Array]:
+    """Return the features of numbers or dates (of their pooled ranks, of which are missing), and the ranks, NaN where missing.
+
+    Ranks are those inside each ``stratum`` where that is given.
+    """
     there = np.flatnonzero(~np.isnan(values))
     ranks = np.full(len(values), np.nan)
-    ranks[there] = pooled_ranks(values[there])
+    ranks[there] = pooled_ranks(values[there]) if stratum is None else ranks_inside(values[there], stratum[there])
     found = [] if not len(there) else [_rank_features(ranks[there], units, there)]
     return [*found, *_missing_features(len(values), there, units)], ranks
 
@@ -85,6 +95,15 @@ def pooled_ranks(values: Array) -> Array:
     ends = np.append(starts[1:], len(values))
     ranks = np.empty(len(values))
     ranks[order] = np.repeat((starts + ends) / (2 * len(values)), ends - starts)
+    return ranks
+
+
+def ranks_inside(values: Array, stratum: Rows) -> Array:
+    """Return the ranks of values among those of their stratum, between 0 and 1, those of equal values their mean."""
+    ranks = np.empty(len(values))
+    order = np.argsort(stratum, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1):
+        ranks[rows] = pooled_ranks(values[rows])
     return ranks
 
 
@@ -172,8 +191,21 @@ def level_features(levels: Levels, units: UnitSums) -> list[Features]:
         return []
     statistics: dict[str, Statistic] = {"levels": lambda D: (D**2) @ (1 / shares)}
     if len(shares) > 2:
-        statistics["level"] = lambda D: (D**2 / (shares * (1 - shares))).max(axis=1)
+        variances = _variances(counts, units)
+        varies = variances > 0  # a level that strata have whole or not at all tells nothing inside them
+        statistics["level"] = lambda D: (D[:, varies] ** 2 / variances[varies]).max(axis=1, initial=0.0)
     if MISSING in levels.names:
         position = levels.names.index(MISSING)
         statistics["missing"] = lambda D: D[:, position] ** 2
     return [Features(units.of(), counts, statistics)]
+
+
+def _variances(counts: Array, units: UnitSums) -> Array:
+    """Return the variances of the levels' marks, those inside strata where strata are compared."""
+    if units.stratum is None:
+        shares = counts.sum(axis=0) / counts.sum()
+        return np.asarray(shares * (1 - shares))
+    inside = np.zeros((int(units.stratum.max()) + 1, counts.shape[1]))
+    np.add.at(inside, units.stratum, counts)
+    rows = inside.sum(axis=1, keepdims=True)
+    return np.asarray((inside * (1 - inside / rows)).sum(axis=0) / counts.sum())

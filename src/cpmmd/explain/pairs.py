@@ -92,14 +92,19 @@ def _scores_of(read: ReadColumn) -> Iterator[tuple[str, Array]]:
     if read.levels is None:
         there = ~np.isnan(read.ranks)
         values = np.zeros(len(read.ranks))
+        of_two = read.ranks is read.values  # two values are their own scores
         if there.any():
-            of_two = read.ranks is read.values  # two values are their own scores
             values[there] = read.values[there] - read.values[there].mean() if of_two else special.ndtri(read.ranks[there])
-        yield "", values
+        yield "", _inside(values, read) if of_two else values
         return
     usual = [name for name in read.levels.names if name not in (MISSING, OTHER)]  # most frequent first
     for name in usual[: 1 if len(usual) == 2 else LEVELS]:
-        yield name, (read.levels.codes == read.levels.names.index(name)).astype(np.float64)
+        yield name, _inside((read.levels.codes == read.levels.names.index(name)).astype(np.float64), read)
+
+
+def _inside(marks: Array, read: ReadColumn) -> Array:
+    """Return marks less their mean in each stratum, where ranks are those inside strata."""
+    return read.strata.centred(marks) if read.strata is not None and read.strata.inside else marks
 
 
 def pair_table(scores: Scores, units: Units, alpha: float) -> PairTable:

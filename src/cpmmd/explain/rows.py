@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit, logit, stdtrit
 
 from cpmmd.core.arrays import Array, Labels, Rows
+from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import Effect
 from cpmmd.permutation.mmd import witness
 
@@ -52,13 +53,44 @@ class _Fold:
         parts = ((self.of_x, self.units_x), (self.of_y, self.units_y))
         return math.sqrt(sum(_variance_of_mean(placements, units) for placements, units in parts))
 
+    @property
+    def pairs(self) -> float:
+        return float(len(self.of_x) * len(self.of_y))
 
-def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator, units: Rows | None = None) -> Effect | None:
+
+@dataclass(frozen=True, eq=False)
+class _InStrata:
+    """Rows placed among those of their own stratum: a fold for each that has both samples, and what it is weighed by."""
+
+    folds: list[_Fold]
+
+    @property
+    def _shares(self) -> Array:
+        precision = np.array([len(f.of_x) * len(f.of_y) / (len(f.of_x) + len(f.of_y)) for f in self.folds])
+        return np.asarray(precision / precision.sum())
+
+    @property
+    def area(self) -> float:
+        return float(self._shares @ [fold.area for fold in self.folds])
+
+    @property
+    def error(self) -> float:
+        return float(np.linalg.norm(self._shares * [fold.error for fold in self.folds]))
+
+    @property
+    def pairs(self) -> float:
+        return sum(fold.pairs for fold in self.folds)
+
+
+def cross_fitted_effect(
+    K: Array, labels: Labels, rng: np.random.Generator, units: Rows | None = None, strata: Strata | None = None
+) -> Effect | None:
     """Return how often one half's witness ranks a row of X above one of Y in the other half, both ways together.
 
     Notes
     -----
     Where a design has ``units`` of rows that hang together, halves have whole units and errors are those of sums over units.
+    Where it has ``strata``, rows are compared with those of their own stratum, by a witness of samples of one mix of strata.
     The interval is DeLong's on the logit scale, with Student's quantile for the smaller sample. The two halves' areas come from
     the same kernel values between them, and are nearly equal where the samples are; so the errors are averaged, as those of
     one half, not divided by the root of two. When all pairs are told apart the width would be zero; the k disjoint pairs of the
@@ -66,24 +98,38 @@ def cross_fitted_effect(K: Array, labels: Labels, rng: np.random.Generator, unit
     """
 
     def scores(fitted: Labels) -> Array:
+        if strata is not None:
+            return np.asarray(K[~fitted] @ (strata.weights(fitted) * np.where(labels, 1.0, -1.0)))
         return witness(K[np.ix_(~fitted, fitted & labels)], K[np.ix_(~fitted, fitted & ~labels)])
 
-    return cross_fitted(scores, labels, rng, units)
+    return cross_fitted(scores, labels, rng, units, strata)
 
 
 def cross_fitted(
-    scores: Callable[[Labels], Array], labels: Labels, rng: np.random.Generator, units: Rows | None = None
+    scores: Callable[[Labels], Array],
+    labels: Labels,
+    rng: np.random.Generator,
+    units: Rows | None = None,
+    strata: Strata | None = None,
 ) -> Effect | None:
     """Return how often scores rank a row of X above one of Y; ``scores`` learns from the rows marked and scores the others.
 
-    None with fewer than two rows, or units, of a sample: there are none to learn from and others to tell.
+    None with fewer than two rows, or units, of a sample (in a stratum): there are none to learn from and others to tell.
     """
     smaller = min(np.count_nonzero(side) if units is None else len(np.unique(units[side])) for side in (labels, ~labels))
     if smaller < 2:
         return None
-    first = _halves(labels, rng, units)
-    folds = [_fold(scores(fitted), labels[~fitted], None if units is None else units[~fitted]) for fitted in (first, ~first)]
-    pairs = np.array([len(f.of_x) * len(f.of_y) for f in folds], dtype=float)
+    first = _halves(labels, rng, units, None if strata is None else strata.of_row)
+    folds: list[_Fold | _InStrata] = []
+    for fitted in (first, ~first):
+        told = labels[~fitted], None if units is None else units[~fitted]
+        if strata is None:
+            folds.append(_fold(scores(fitted), *told))
+        elif strata.in_both(fitted) and strata.in_both(~fitted):
+            folds.append(_fold_in_strata(scores(fitted), *told, strata.of_row[~fitted]))
+        else:
+            return None
+    pairs = np.array([fold.pairs for fold in folds])
     weights = pairs / pairs.sum()
     area = float(sum(w * f.area for w, f in zip(weights, folds, strict=True)))
     error = float(sum(w * f.error for w, f in zip(weights, folds, strict=True)))
@@ -95,16 +141,27 @@ def cross_fitted(
     return Effect(area, float(expit(centre - reach)), float(expit(centre + reach)))
 
 
-def _halves(labels: Labels, rng: np.random.Generator, units: Rows | None = None) -> Labels:
-    """Mark a random half of each sample, whole units where there are any; the draw does not depend on which is called X."""
+def _halves(labels: Labels, rng: np.random.Generator, units: Rows | None = None, stratum: Rows | None = None) -> Labels:
+    """Mark a random half of each sample, of each stratum and whole units where there are any, whichever sample is called X."""
     if units is not None:
         _, first_row, number = np.unique(units, return_index=True, return_inverse=True)
-        return np.asarray(_halves(labels[first_row], rng)[number.ravel()])
+        of_units = _halves(labels[first_row], rng, None, None if stratum is None else stratum[first_row])
+        return np.asarray(of_units[number.ravel()])
     lot, first = rng.random(len(labels)), np.zeros(len(labels), dtype=bool)
     for side in (labels, ~labels):
         rows = np.flatnonzero(side)
-        first[rows[np.argsort(lot[rows])[: len(rows) // 2]]] = True
+        if stratum is None:
+            first[rows[np.argsort(lot[rows])[: len(rows) // 2]]] = True
+        else:
+            first[rows[np.lexsort([lot[rows], stratum[rows]])[1::2]]] = True
     return first
+
+
+def _fold_in_strata(values: Array, labels: Labels, units: Rows | None, stratum: Rows) -> _InStrata:
+    order = np.argsort(stratum, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1)
+    both = (rows for rows in parts if labels[rows].any() and not labels[rows].all())
+    return _InStrata([_fold(values[rows], labels[rows], None if units is None else units[rows]) for rows in both])
 
 
 def _fold(values: Array, labels: Labels, units: Rows | None) -> _Fold:

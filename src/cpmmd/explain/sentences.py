@@ -12,15 +12,17 @@ from cpmmd.explain.words import LONGEST, NAMED, join, quote_name
 from cpmmd.procedures.outcome import TestOutcome
 
 
-def say_where(outcome: TestOutcome, tables: Tables, names: tuple[str, str]) -> str:
-    """Say where the samples differ, or that no difference was found."""
+def say_where(outcome: TestOutcome, tables: Tables, names: tuple[str, str], *, inside: bool = False) -> str:
+    """Say where the samples differ (``inside`` strata), or that no difference was found."""
     x, y = (harmless(name, LONGEST) for name in names)
     suspicious = {one.name for one in tables.suspicious}
     differ = name_columns([one for one in tables.columns if one.name not in suspicious], y)
+    if differ and inside:
+        differ = f"Inside strata, {_small(differ)}"
     if not outcome.reject:
         found = f"No difference was found (p = {outcome.pvalue:.3g} at level {outcome.alpha:g})"
         if differ:  # a test of each column: level alpha too, and the reader should know of both
-            return f"{found} in all columns together, but one by one (adjusted for all columns) {differ[0].lower()}{differ[1:]}."
+            return f"{found} in all columns together, but one by one (adjusted for all columns) {_small(differ)}."
         return f"{found}. {_suspects(tables)}".strip()
     warning, where = _warn(tables, outcome.alpha), differ or _name_pair(tables.pairs, suspicious, (x, y))
     if not where and not warning:
@@ -28,12 +30,17 @@ def say_where(outcome: TestOutcome, tables: Tables, names: tuple[str, str]) -> s
     return f"{warning} {where}{'.' * bool(where)}".strip()
 
 
-def say_told(effect: Effect | None, alone: Effect | None, names: tuple[str, str]) -> str:
+def _small(sentence: str) -> str:
+    return f"{sentence[0].lower()}{sentence[1:]}"
+
+
+def say_told(effect: Effect | None, alone: Effect | None, names: tuple[str, str], *, inside: bool = False) -> str:
     """Say how well single rows are told apart; nothing where that cannot be known."""
     if effect is None or alone is None:
         return ""
     x, y = (harmless(name, LONGEST) for name in names)
-    told = f"By the test's kernel a random row of {y} looks more like {y} than a random row of {x} does {effect}"
+    other = f"a random row of {x}{' and the same stratum' * inside}"
+    told = f"By the test's kernel a random row of {y} looks more like {y} than {other} does {effect}"
     return f"{told}, by its columns one by one {alone.probability:.0%}; 50% would be chance."
 
 

@@ -30,6 +30,17 @@ class Sides:
         to_y = (sums[:, 1] - diagonal * ~self.labels) / np.maximum(n - ~self.labels, 1)
         return np.asarray(to_x - to_y)
 
+    def weighted_witness(self, K: Array, weights: Array) -> Array:
+        """Return the leave-one-out witness of each row where rows have weights, as they have to give both samples one mix."""
+        others = K.copy()
+        np.fill_diagonal(others, 0.0)
+        to = []
+        for side in (self.labels, ~self.labels):
+            own = weights * side
+            left = own.sum() - own  # of the others
+            to.append(others @ own / np.where(left > 0, left, 1.0))
+        return np.asarray(to[0] - to[1])
+
     def witness_of(self, K: Array) -> Array:
         """Return the leave-one-out witness of each row from its kernel matrix.
 

@@ -34,6 +34,8 @@ class ColumnSides:
         True for rows of X.
     unit
         The unit of each row.
+
+    Where the column is compared inside strata, all of it gives both samples the same mix of them.
     """
 
     read: ReadColumn
@@ -42,8 +44,15 @@ class ColumnSides:
 
     def marks(self, marks: Labels, of: Labels | None = None) -> tuple[Sample, Sample]:
         """Return a mark of each row, as 1 or 0, in either sample; of some rows only, where ``of`` says which."""
-        values, every = marks.astype(np.float64), np.ones(len(marks), dtype=bool) if of is None else of
-        x, y = (Sample(values[side & every], self.unit[side & every]) for side in (self.labels, ~self.labels))
+        return self._samples(marks.astype(np.float64), np.ones(len(marks), dtype=bool) if of is None else of)
+
+    def _samples(self, values: Array, of: Labels) -> tuple[Sample, Sample]:
+        sides, strata = (self.labels & of, ~self.labels & of), self.read.strata
+        if strata is None:
+            x, y = (Sample(values[side], self.unit[side]) for side in sides)
+            return x, y
+        weights = strata.weights(of)
+        x, y = (Sample(values[s], self.unit[s], weights[s], strata.of_row[s], strata.inside) for s in sides)
         return x, y
 
     @cached_property
@@ -56,19 +65,20 @@ class ColumnSides:
     @cached_property
     def numbers(self) -> tuple[Sample, Sample]:
         """The numbers that are there in either sample."""
-        x, y = (Sample(self.read.values[s & self.there], self.unit[s & self.there]) for s in (self.labels, ~self.labels))
-        return x, y
+        return self._samples(self.read.values, self.there)
 
     @property
     def both(self) -> bool:
-        """Whether both samples have a value at all."""
+        """Whether both samples have a value at all, in one stratum."""
+        if self.read.strata is not None:
+            return self.read.strata.in_both(self.there)
         return bool((self.there & self.labels).any() and (self.there & ~self.labels).any())
 
     @cached_property
     def missing(self) -> tuple[float, float]:
         """Shares of missing values."""
-        absent = ~self.there
-        return float(absent[self.labels].mean()), float(absent[~self.labels].mean())
+        x, y = self.marks(~self.there)
+        return x.mean(x.values), y.mean(y.values)
 
     @cached_property
     def shares(self) -> dict[str, tuple[float, float]]:
@@ -76,7 +86,8 @@ class ColumnSides:
         levels = self.read.levels
         if levels is None:
             return {}
-        of = [np.bincount(levels.codes[s], minlength=len(levels.names)) / max(s.sum(), 1) for s in (self.labels, ~self.labels)]
+        sides = zip((self.labels, ~self.labels), self.marks(self.there), strict=True)
+        of = [_shares(levels.codes[side], one, len(levels.names)) for side, one in sides]
         order = sorted(range(len(levels.names)), key=lambda i: (-abs(of[1][i] - of[0][i]), levels.names[i]))
         return {levels.names[i]: (float(of[0][i]), float(of[1][i])) for i in order}
 
@@ -95,7 +106,7 @@ def summarise(sides: ColumnSides) -> PlainDict:
     for name, sample in zip("xy", sides.numbers, strict=True):
         if sample.size:
             known[f"mean_{name}"], known[f"spread_{name}"] = sample.moments
-    apart = largest_gap(*(one.values for one in sides.numbers))[0] if sides.both else 0.0
+    apart = largest_gap(*sides.numbers)[0] if sides.both else 0.0
     return {**known, "distance": max(apart, abs(sides.missing[1] - sides.missing[0]))}
 
 
@@ -150,7 +161,8 @@ def _say_numbers(sides: ColumnSides, parts: dict[str, float]) -> tuple[str, Colu
 def _rank_signs(sides: ColumnSides) -> dict[str, float]:
     """Return which way location and spread changed by the normal scores of the pooled ranks."""
     z, of_x = ndtri(sides.read.ranks[sides.there]), sides.labels[sides.there]
-    apart = [float(v[~of_x].mean() - v[of_x].mean()) for v in (z, z**2)]
+    x, y = sides.numbers
+    apart = [y.mean(v[~of_x]) - x.mean(v[of_x]) for v in (z, z**2)]
     return {"location": apart[0], "spread": apart[1]}
 
 
@@ -161,23 +173,25 @@ def histogram(sides: ColumnSides) -> Histogram | None:
     if sides.read.levels is not None:
         shown = dict(sorted(list(sides.shares.items())[:BARS], key=lambda item: -sum(item[1])))
         return Histogram((), tuple(shown), *(tuple(pair[i] for pair in shown.values()) for i in (0, 1)))
-    x, y = (one.values for one in sides.numbers)
     different = np.unique(sides.read.values[sides.there])
     if len(different) <= BARS and sides.read.column.kind != "date":
         names = [_value_name(value, sides.read.column.kind) for value in different]
-        return Histogram((), tuple(names), *(tuple(_shares(np.searchsorted(different, v), len(names))) for v in (x, y)))
+        bars = (_shares(np.searchsorted(different, one.values), one, len(names)) for one in sides.numbers)
+        return Histogram((), tuple(names), *(tuple(bar.tolist()) for bar in bars))
     edges = _edges(sides.read.values[sides.there])
-    places = [np.clip(np.searchsorted(edges, v, "right") - 1, 0, CLASSES - 1) for v in (x, y)]
-    return Histogram(tuple(edges.tolist()), (), *(tuple(_shares(place, CLASSES)) for place in places))
+    places = [np.clip(np.searchsorted(edges, one.values, "right") - 1, 0, CLASSES - 1) for one in sides.numbers]
+    classes = (_shares(place, one, CLASSES) for place, one in zip(places, sides.numbers, strict=True))
+    return Histogram(tuple(edges.tolist()), (), *(tuple(shares.tolist()) for shares in classes))
 
 
 def _value_name(value: float, kind: str) -> str:
     return ("true" if value else "false") if kind == "boolean" else f"{value:.6g}"
 
 
-def _shares(codes: Rows, count: int) -> list[float]:
-    shares: list[float] = (np.bincount(codes, minlength=count) / max(len(codes), 1)).tolist()
-    return shares
+def _shares(codes: Rows, sample: Sample, count: int) -> Array:
+    """Return the share of each class among a sample's rows, which have codes."""
+    whole = max(len(codes), 1) if sample.weights is None else 1
+    return np.asarray(np.bincount(codes, sample.weights, minlength=count) / whole)
 
 
 def _edges(values: Array) -> Array:

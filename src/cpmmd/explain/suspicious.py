@@ -42,7 +42,7 @@ def suspicion(sides: ColumnSides, pool: Pool, rows: Rows, names: tuple[str, str]
 
 
 def _all_missing(sides: ColumnSides, names: tuple[str, str]) -> str:
-    empty = [name for name, share in zip(names, sides.missing, strict=True) if share == 1]
+    empty = [n for n, side in zip(names, (sides.labels, ~sides.labels), strict=True) if not (sides.there & side).any()]
     return f"it is empty in {empty[0]}" if len(empty) == 1 else ""
 
 

@@ -102,7 +102,8 @@ class Explanation:
         other is left.
     effect : Effect or None
         How well rows are told apart by the test's kernel, on rows that the witness has not seen; None, and ``told`` empty, with
-        fewer than two rows (groups, blocks) of a sample.
+        fewer than two rows (groups, blocks) of a sample, and where rows are compared in pairs or in strata of few rows. With
+        strata, of rows of the same one.
     effect_one_by_one : Effect or None
         How well they are told apart by what each column says alone, added up, on rows that it was not learnt from.
     names : tuple of str

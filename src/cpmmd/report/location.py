@@ -12,7 +12,7 @@ from cpmmd.core.text import harmless
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.differences import ColumnDifference, Histogram, PairDifference
 from cpmmd.explain.typical import typical
-from cpmmd.explain.values import Effect, Explanation
+from cpmmd.explain.values import Explanation
 from cpmmd.explain.words import in_header
 from cpmmd.report import blocks, cells
 from cpmmd.report.blocks import Block
@@ -116,19 +116,21 @@ def _witness(explanation: Explanation, *, rows: bool) -> Block:
         "rows",
         "Row by row",
         [
-            blocks.figure(
-                "witness-densities", "Witness values of both samples", effect_sentence(explanation.effect, explanation.names)
-            ),
+            blocks.figure("witness-densities", "Witness values of both samples", effect_sentence(explanation)),
             blocks.figure("pool-map", "Map of the rows", "Rows in two dimensions, coloured by their witness value."),
             *(_rows(explanation) if rows else ()),
         ],
     )
 
 
-def effect_sentence(effect: Effect | None, names: tuple[str, str]) -> str:
+def effect_sentence(explanation: Explanation) -> str:
     """Say how well the witness tells the samples apart, or why that is not said."""
+    effect, names = explanation.effect, explanation.names
     if effect is None:
-        return "How well the witness tells rows apart takes two rows, groups or blocks of each sample."
+        return (
+            "How well the witness tells rows apart takes two rows, groups or blocks of each sample, and rows that are not "
+            "compared in pairs."
+        )
     return (
         f"The witness ranks a row of {names[0]} above a row of {names[1]} with probability {effect.probability:.2f} "
         f"(95% interval {effect.low:.2f} to {effect.high:.2f}); 0.5 would be indistinguishable."
