@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cpmmd.core.plain import PlainDict, plain_dict
 
@@ -130,6 +130,15 @@ class ColumnDifference:
         Shares of missing values.
     histogram : Histogram or None
         Both samples' values.
+    rare : frozenset of str
+        Levels that fewer than 5 rows have, where strata weigh rows, so that shares do not say how many have them; not in
+        ``to_dict``.
+
+    Notes
+    -----
+    After a test with strata all of it compares rows inside them: means, shares and histograms are those of samples with one mix
+    of strata, deviations those inside strata. After one with pairs, effects are those of the differences within pairs, and a
+    pair with a missing value counts for what is missing only.
 
     Examples
     --------
@@ -157,11 +166,12 @@ class ColumnDifference:
     missing_x: float = 0.0
     missing_y: float = 0.0
     histogram: Histogram | None = None
+    rare: frozenset[str] = field(default=frozenset(), repr=False)
 
     def to_dict(self) -> PlainDict:
         """Return the column in plain JSON types."""
         parts = {name: None if part is None else part.to_dict() for name, part in self._parts.items()}
-        return plain_dict({**vars(self), **parts})
+        return plain_dict({**{name: value for name, value in vars(self).items() if name != "rare"}, **parts})
 
     @property
     def _parts(self) -> dict[str, ColumnEffect | Histogram | None]:

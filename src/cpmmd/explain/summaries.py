@@ -15,6 +15,7 @@ from cpmmd.data.preparation import MISSING
 from cpmmd.explain.column_scores import ReadColumn
 from cpmmd.explain.differences import ColumnEffect, Histogram
 from cpmmd.explain.effects import Sample, days_effect, distribution_effect, largest_gap, mean_effect, share_effect, spread_effect
+from cpmmd.explain.features import FEWEST
 from cpmmd.explain.words import LONGEST
 
 LEVELS = 5  # of a category, those with the largest difference
@@ -100,6 +101,8 @@ def _code(read: ReadColumn, level: str) -> int:
 def summarise(sides: ColumnSides) -> PlainDict:
     """Return means, spreads, levels, missing shares, distance and histogram of a column, by the names of their fields."""
     known: PlainDict = {"missing_x": sides.missing[0], "missing_y": sides.missing[1], "histogram": histogram(sides)}
+    if sides.read.strata is not None:
+        known["rare"] = _rare(sides)
     if sides.read.levels is not None:
         known["levels"] = dict(list(sides.shares.items())[:LEVELS])
         return {**known, "distance": sum(abs(q - p) for p, q in sides.shares.values()) / 2}
@@ -108,6 +111,18 @@ def summarise(sides: ColumnSides) -> PlainDict:
             known[f"mean_{name}"], known[f"spread_{name}"] = sample.moments
     apart = largest_gap(*sides.numbers)[0] if sides.both else 0.0
     return {**known, "distance": max(apart, abs(sides.missing[1] - sides.missing[0]))}
+
+
+def _rare(sides: ColumnSides) -> frozenset[str]:
+    """Return the names of levels, and of values with a bar, that few rows have."""
+    levels, kind = sides.read.levels, sides.read.column.kind
+    if levels is not None:
+        counts = np.bincount(levels.codes, minlength=len(levels.names))
+        return frozenset(name for name, count in zip(levels.names, counts, strict=True) if count < FEWEST)
+    different, counts = np.unique(sides.read.values[sides.there], return_counts=True)
+    if len(different) > BARS:
+        return frozenset()
+    return frozenset(_value_name(value, kind) for value, count in zip(different, counts, strict=True) if count < FEWEST)
 
 
 def say_difference(sides: ColumnSides, parts: dict[str, float]) -> tuple[str, ColumnEffect | None]:

@@ -144,17 +144,18 @@ def without_rare_levels(explanation: Explanation, sizes: tuple[int, int]) -> Exp
         levels = column.levels
         shown = column.histogram
         if shown is not None and shown.labels:
-            merged = _merge(dict(zip(shown.labels, zip(shown.x, shown.y, strict=True), strict=True)), sizes)
+            merged = _merge(dict(zip(shown.labels, zip(shown.x, shown.y, strict=True), strict=True)), sizes, column.rare)
             shown = Histogram((), tuple(merged), tuple(x for x, _ in merged.values()), tuple(y for _, y in merged.values()))
-        return replace(column, levels=levels and _merge(levels, sizes), histogram=shown)
+        return replace(column, levels=levels and _merge(levels, sizes, column.rare), histogram=shown)
 
     return replace(explanation, columns=tuple(rename(column) for column in explanation.columns))
 
 
-def _merge(levels: Any, sizes: tuple[int, int]) -> dict[str, tuple[float, float]]:
+def _merge(levels: Any, sizes: tuple[int, int], rare: frozenset[str]) -> dict[str, tuple[float, float]]:
     merged: dict[str, tuple[float, float]] = {}
     for level, (x, y) in levels.items():
-        name = level if level == MISSING or x * sizes[0] + y * sizes[1] >= FEW else RARE
+        many = level not in rare and x * sizes[0] + y * sizes[1] >= FEW
+        name = level if level == MISSING or many else RARE
         x_so_far, y_so_far = merged.get(name, (0.0, 0.0))
         merged[name] = (x_so_far + x, y_so_far + y)
     return merged
