@@ -16,6 +16,7 @@ from cpmmd.explain.column_scores import centred_differences, read_columns
 from cpmmd.explain.column_table import difference_tables
 from cpmmd.explain.columns import columns_of
 from cpmmd.explain.effects import Sample, mean_effect, share_effect, spread_effect
+from cpmmd.explain.features import ranks_inside
 from cpmmd.explain.strata import Strata
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.unit_bins import unit_bins
@@ -76,7 +77,8 @@ def test_a_shift_inside_sites_is_named_with_its_size_though_the_mix_hides_it():
     assert explanation.where.startswith("Inside strata, rows of the second sample are lower in 'price'")
     assert "same stratum" in explanation.told
     assert explanation.effect.low < special.ndtr(0.8 / np.sqrt(2)) + 0.02  # what the best rule reaches inside a site
-    assert "same mix of strata" in explanation.notes[0]
+    assert "same mix of strata" in explanation.compared
+    assert explanation.compared in str(content(result, explanation=explanation))
 
 
 def test_levels_of_few_rows_have_no_name_in_a_report_without_rows():
@@ -166,6 +168,15 @@ def test_every_kind_of_difference_has_its_words_inside_strata():
     error = days / np.sqrt(np.sum(counts[0] * counts[1] / (counts[0] + counts[1])))
     assert when.low < 10 < when.high
     assert (when.high - when.low) / 2 == pytest.approx(1.96 * error, rel=0.1)
+
+
+def test_ranks_inside_strata_are_those_of_each_alone():
+    values, stratum = RNG.integers(0, 6, 60).astype(float), RNG.choice([0, 2, 3], 60)
+    expected = np.empty(60)
+    for one in (0, 2, 3):
+        rows = stratum == one
+        expected[rows] = (stats.rankdata(values[rows]) - 0.5) / rows.sum()
+    np.testing.assert_allclose(ranks_inside(values, stratum), expected)
 
 
 CASES = {

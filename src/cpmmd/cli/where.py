@@ -47,11 +47,14 @@ def say_where(explanation: Explanation) -> None:
     say()
     say("Where")
     say(f"  {explanation.where}")
-    say(f"  {explanation.told}")
+    if explanation.told:
+        say(f"  {explanation.told}")
     for line in drop_hint(explanation):
         say(f"  {line}")
     names = [harmless(in_header(name), WIDEST) for name in explanation.names]
     _say_columns(explanation, names)
+    if explanation.compared:
+        say(f"  Here {explanation.compared}.")
     _say_pairs(explanation, names)
 
 

@@ -12,7 +12,7 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.errors import InputError
 from cpmmd.explain.rows import draw_rows, own_order
-from cpmmd.explain.strata import Strata, compared_notes
+from cpmmd.explain.strata import Strata
 from cpmmd.kernels.base import Kernel
 from cpmmd.procedures.median import median_kernel
 from cpmmd.procedures.outcome import TestOutcome
@@ -95,9 +95,7 @@ def gather_rows(outcome: TestOutcome, max_rows: int, rng: np.random.Generator) -
     matrix = preparation.transform(pool, rows)
     strata = Strata.of(pool.design, rows)
     told = strata is None or strata.inside
-    notes = compared_notes(strata)
-    if told and not (outcome.evidence is not None and outcome.evidence.held_out):
-        notes.append(NOT_HELD_OUT)
+    notes = [] if not told or (outcome.evidence is not None and outcome.evidence.held_out) else [NOT_HELD_OUT]
     kernel = outcome.kernel
     if kernel is None:
         kernel = median_kernel(matrix, "gaussian")

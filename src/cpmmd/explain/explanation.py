@@ -19,6 +19,7 @@ from cpmmd.explain.one_by_one import one_by_one_effect
 from cpmmd.explain.rows import cross_fitted_effect
 from cpmmd.explain.sentences import say_told, say_where
 from cpmmd.explain.sides import Sides
+from cpmmd.explain.strata import say_compared
 from cpmmd.explain.values import Effect, Explanation, RowEvidence
 from cpmmd.explain.words import SAMPLES
 from cpmmd.kernels.base import ColumnWeighing
@@ -96,6 +97,7 @@ def explain(
         **sides,
         held_out=outcome.evidence is not None and outcome.evidence.held_out,
         notes=(*material.notes, *remarks, *tables.notes, *_notes(every), *_map_notes(outcome, every)),
+        compared=say_compared(material.strata),
         outcome=outcome,
     )
 

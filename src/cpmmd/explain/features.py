@@ -100,10 +100,14 @@ def pooled_ranks(values: Array) -> Array:
 
 def ranks_inside(values: Array, stratum: Rows) -> Array:
     """Return the ranks of values among those of their stratum, between 0 and 1, those of equal values their mean."""
+    order = np.lexsort([values, stratum])
+    ordered, own = values[order], stratum[order]
+    starts = np.flatnonzero(np.concatenate([[True], (ordered[1:] != ordered[:-1]) | (own[1:] != own[:-1])]))
+    ends = np.append(starts[1:], len(values))
+    sizes = np.bincount(stratum)
+    before = (np.cumsum(sizes) - sizes)[own[starts]]  # rows of the strata before
     ranks = np.empty(len(values))
-    order = np.argsort(stratum, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1):
-        ranks[rows] = pooled_ranks(values[rows])
+    ranks[order] = np.repeat(((starts + ends) / 2 - before) / sizes[own[starts]], ends - starts)
     return ranks
 
 

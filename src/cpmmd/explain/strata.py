@@ -96,14 +96,14 @@ class Strata:
         return np.asarray(values - (np.bincount(self.of_row, values, self.count) / sizes)[self.of_row])
 
 
-def compared_notes(strata: Strata | None) -> list[str]:
-    """Return how columns and rows are compared, in words, where a design has strata or pairs."""
+def say_compared(strata: Strata | None) -> str:
+    """Say how columns and rows are compared where a design has strata or pairs; nothing where it has none."""
     if strata is None:
-        return []
+        return ""
     if strata.paired:
-        return ["effects and their intervals are those of the differences within pairs; so rows are not told apart one by one"]
-    said = "columns are compared inside strata: means, shares and pictures give both samples the same mix of strata"
-    return [said] if strata.inside else [said, "strata have few rows each, so that rows are not told apart one by one"]
+        return "effects and intervals are those of the differences within pairs; rows are not told apart one by one"
+    said = "columns are compared inside strata; means, shares and pictures give both samples the same mix of strata"
+    return said if strata.inside else f"{said}; rows are not told apart one by one, since strata have few each"
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,6 +118,8 @@ class Explanation:
         Whether the explained rows had no part in choosing the kernel.
     notes : tuple of str
         What to bear in mind.
+    compared : str
+        How columns and rows are compared, in words, after a test with strata or pairs; empty where all rows are exchangeable.
     outcome : TestResult or None
         The result that is explained.
 
@@ -148,6 +150,7 @@ class Explanation:
     top_y: tuple[RowEvidence, ...]
     held_out: bool
     notes: tuple[str, ...] = ()
+    compared: str = ""
     outcome: TestOutcome | None = field(default=None, repr=False)
 
     @property
@@ -191,7 +194,7 @@ class Explanation:
                 "rows_x": self.rows_x,
                 "rows_y": self.rows_y,
                 "held_out": self.held_out,
-                "notes": list(self.notes),
+                "notes": [*([self.compared] if self.compared else []), *self.notes],
             }
         )
 
@@ -216,6 +219,6 @@ class Explanation:
                 *columns,
                 *(["  pairs        p-value, adjusted for all pairs", *pairs[:PRINTED]] if pairs else []),
                 *tops,
-                *(f"  note         {note}" for note in self.notes),
+                *(f"  note         {note}" for note in ([self.compared] if self.compared else []) + list(self.notes)),
             ]
         )

@@ -20,7 +20,7 @@ def assurance(result: TestOutcome, explanation: Explanation | None, names: Seque
     """Return the section on level, resolution, certificate and remarks."""
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
     tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of {names[0]} and {cells.count(nt)} of {names[1]}"
-    said = () if explanation is None else explanation.notes
+    said = () if explanation is None else explanation.notes  # how a design compares is said beside the columns
     certificate = None if result.certificate is None or result.certificate.vacuous else result.certificate
     return blocks.section(
         "assurance",

@@ -53,7 +53,8 @@ def column_list(explanation: Explanation, prefix: str = "") -> Block:
         [in_header(name) for name in explanation.names],
         [_item(column, why=suspicious.get(column.name, ""), drawn=i < DRAWN) for i, column in enumerate(ordered[:LISTED])],
         note=f"{_left_out(len(ordered))}p is adjusted for all columns, from the test's own relabelings and all rows that it "
-        "saw; intervals hold 95%, each for its own column. Beside an arrow: means, or shares.",
+        "saw; intervals hold 95%, each for its own column. Beside an arrow: means, or shares."
+        f"{f' Here {explanation.compared}.' * bool(explanation.compared)}",
     )
 
 
