@@ -113,6 +113,17 @@ def test_the_mix_alone_is_neither_named_nor_told_apart():
     assert two_sample_test(*without, method="median", rng=0).explain().effect.low > 0.6
 
 
+def test_the_interval_of_told_apart_holds_one_half_where_only_the_mix_differs():
+    """Of 60 draws 57 hold it at 95%; fewer than 51 have probability .001."""
+    held = 0
+    for seed in range(60):
+        rng = np.random.default_rng([13, seed])
+        frames = (orders(rng, mix, rows=120) for mix in MIXES)
+        effect = two_sample_test(*frames, strata="site", method="median", n_permutations=99, rng=seed).explain().effect
+        held += effect.low <= 0.5 <= effect.high
+    assert held >= 51
+
+
 def test_different_shifts_of_sites_are_no_shape():
     rng = np.random.default_rng(5)
     x, y = orders(rng, MIXES[0]), orders(rng, MIXES[1], [-1.0, -2.0, -3.0])

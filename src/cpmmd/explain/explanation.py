@@ -86,7 +86,7 @@ def explain(
     inside = material.strata is not None and not material.strata.paired
     return Explanation(
         where=say_where(outcome, tables, called, inside=inside),
-        told=say_told(effect, alone, called, inside=inside) or say_in_pairs(material, tables.columns, every, called),
+        told=say_told(effect, alone, called, inside=inside) or say_in_pairs(material, tables, every, called),
         columns=tables.columns,
         pairs=tables.pairs,
         suspicious=tables.suspicious,

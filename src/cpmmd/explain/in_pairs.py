@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cpmmd.core.text import harmless
+from cpmmd.explain.column_table import Tables
 from cpmmd.explain.columns import DataColumn, number_values
-from cpmmd.explain.differences import ColumnDifference
 from cpmmd.explain.effects import stratum_means
 from cpmmd.explain.explained_rows import ExplainedRows
 from cpmmd.explain.strata import Strata
@@ -17,12 +17,11 @@ from cpmmd.explain.words import LONGEST, quote_name
 SIGNS = {"higher": 1, "lower": -1, "later": 1, "earlier": -1}  # words of a difference that a single pair has or has not
 
 
-def say_in_pairs(
-    explained: ExplainedRows, found: Sequence[ColumnDifference], columns: Sequence[DataColumn], names: tuple[str, str]
-) -> str:
+def say_in_pairs(explained: ExplainedRows, tables: Tables, columns: Sequence[DataColumn], names: tuple[str, str]) -> str:
     """Say in how many pairs the leading column differs the way its words say; nothing where no such column differs."""
     strata = Strata.of(explained.pool.design, explained.tested)
-    leading = next((one for one in found if one.words in SIGNS), None)
+    suspicious = {one.name for one in tables.suspicious}
+    leading = next((one for one in tables.columns if one.words in SIGNS and one.name not in suspicious), None)
     if strata is None or not strata.paired or leading is None:
         return ""
     column = next(one for one in columns if one.name == leading.name)
