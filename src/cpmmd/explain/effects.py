@@ -55,23 +55,22 @@ class Sample:
 
     @property
     def deviations(self) -> Array:
-        """The values less their mean, or that of their stratum."""
-        if self.stratum is None or self.weights is None or not self.inside:
+        """The values less their mean; or that of their stratum, larger by what the mean takes from their degrees of freedom."""
+        if self.stratum is None or not self.inside:
             return self.values - self.mean(self.values)
-        return self.values - stratum_means(self.values, self.stratum)[self.stratum]
+        rows = np.bincount(self.stratum)[self.stratum]
+        apart = self.values - stratum_means(self.values, self.stratum)[self.stratum]
+        return np.asarray(apart * np.sqrt(rows / np.maximum(rows - 1, 1)))
 
     @property
     def sum_of_squares(self) -> float:
-        """The sum of the squared deviations; with weights, what as many equal ones would have, by the degrees of freedom left."""
+        """The sum of the squared deviations; with weights, what as many rows of one weight would have."""
         squares = self.deviations**2
         if self.stratum is None or self.weights is None:
             return float(np.sum(squares))
-        if not self.inside:
-            return self.size * self.mean(squares)
-        rows = np.bincount(self.stratum)[self.stratum]
-        weights = np.where(rows > 1, self.weights, 0.0)
-        whole = float(weights.sum())
-        return self.size * float((weights * rows / np.maximum(rows - 1, 1)) @ squares) / whole if whole > 0 else 0.0
+        # a stratum's only row has no deviation inside it
+        known = float(self.weights[np.bincount(self.stratum)[self.stratum] > 1].sum()) if self.inside else 1.0
+        return self.size * self.mean(squares) / known if known > 0 else 0.0
 
     def variance_of_mean(self, influence: Array) -> float:
         """Return the variance of the mean of numbers with mean zero, one for each value."""
