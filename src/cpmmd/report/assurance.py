@@ -21,6 +21,7 @@ def assurance(result: TestOutcome, explanation: Explanation | None, names: Seque
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
     tested = "all rows" if (m, n) == (mt, nt) else f"{cells.count(mt)} of {names[0]} and {cells.count(nt)} of {names[1]}"
     said = () if explanation is None else explanation.notes  # how a design compares is said beside the columns
+    paired = explanation is not None and explanation.effect is None
     certificate = None if result.certificate is None or result.certificate.vacuous else result.certificate
     return blocks.section(
         "assurance",
@@ -28,7 +29,7 @@ def assurance(result: TestOutcome, explanation: Explanation | None, names: Seque
         [
             blocks.facts(
                 [
-                    ("Told apart", None if explanation is None else explanation.told),
+                    ("Pairs" if paired else "Told apart", None if explanation is None else explanation.told),
                     ("Level", _level(result)),
                     ("Relabelings", _resolution(result)),
                     ("Exchangeable", None if result.design is None else str(result.design)),
