@@ -57,13 +57,14 @@ def fit(
         detector.save(output)
     given = {"--output": output, "--monitor": monitor, "--example": example}
     again = command_line("fit", [file], {**given, **reading.arguments(), **settings.arguments(detector.seed_)})
+    columns = settings.compared(samples[0])
     noticed = list(dict.fromkeys((*(line for sample in samples for line in sample.notes), *detector.notes_)))
     if not as_json:
         note(noticed)
-        _say_fitted(detector, output, samples[0], settings.method, reading)
+        _say_fitted(detector, output, samples[0], columns, settings.method, reading)
         return
     reference = {"name": file, "rows": samples[0].rows}
-    described = {kind: output, "reference": reference, "columns": list(samples[0].columns)}
+    described = {kind: output, "reference": reference, "columns": columns}
     chosen = {"method": settings.method, "alpha": settings.alpha, "seed": detector.seed_}
     say_json({"command": "fit", "repeat": again, **described, **chosen, "notes": noticed})
 
@@ -78,12 +79,12 @@ def _make(kind: str, settings: Settings) -> Any:
     return DriftDetector(**settings.keywords())
 
 
-def _say_fitted(detector: Any, output: str, reference: Any, method: str, reading: Reading) -> None:
+def _say_fitted(detector: Any, output: str, reference: Any, columns: list[str], method: str, reading: Reading) -> None:
     """Print what was saved, and the command that comes next."""
     from cpmmd.core.text import counted
 
-    columns = counted(len(reference.columns), "column")
-    say(f"Saved {output}: {counted(reference.rows, 'reference row')}, {columns}, {method}.")
+    rows, compared = counted(reference.rows, "reference row"), counted(len(columns), "column")
+    say(f"Saved {output}: {rows}, {compared}, {method}.")
     if getattr(detector, "kernel_", None) is not None:
         say(f"  kernel  {detector.kernel_}")
     say()
