@@ -35,6 +35,16 @@ def test_a_stratum_whose_only_unit_of_a_sample_is_in_both_is_left_out(method):
     assert (by_hand.statistic, by_hand.pvalue) == (result.statistic, result.pvalue)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["mmdagg", "median", "mmdfuse", "energy"])
+def test_strata_may_leave_one_row_of_a_sample(method):
+    """The one row is far from all others: the smallest p-value of 41 relabelings."""
+    strata = np.r_[0, np.ones(4, int)], np.zeros(40, int)
+    result = two_sample_test(X[:5] + 9, Y[:40], strata=strata, method=method, rng=0)
+    assert result.tested_sizes == (1, 40)
+    assert result.pvalue == pytest.approx(1 / 41, abs=0.01)  # mmdagg draws its relabelings
+
+
 def test_a_kernel_matrix_names_the_stratum_to_take_out():
     with pytest.raises(InputError, match=r"1 stratum of one sample only, but for groups in both, left out: '0'"):
         kernel_matrix_test(np.eye(110), 45, groups=GROUPS, strata=STRATA, rng=0)
