@@ -111,7 +111,8 @@ def _convert(table: Table, reference: Table, name: str, notes: list[str]) -> Tab
         if any(value is not None for value in categories[column]):
             parsed["categories"].append(column)
     notes += [f"{_source(kind)} converted to {kind} in columns {name_some(done)}" for kind, done in parsed.items() if done]
-    return replace(reference, numbers=Matrix(numbers), categories=categories, kinds=table.kinds, kept=table.kept)
+    kinds = {column: kind for column, kind in table.kinds.items() if column in reference.number_names}
+    return replace(reference, numbers=Matrix(numbers), categories=categories, kinds=kinds, kept=table.kept)
 
 
 def _source(kind: str) -> str:
