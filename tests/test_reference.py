@@ -24,7 +24,14 @@ docscrape = pytest.importorskip("numpydoc.docscrape", reason="numpydoc is in the
 MODULES = ("cpmmd.plotting", "cpmmd.report", "cpmmd.explain")
 # What results, recipes and contracts are made of.
 PARTS = {
-    "cpmmd.errors": ("Setting", "InputError", "UnknownNameError", "MissingExtraError", "DegenerateKernelWarning"),
+    "cpmmd.errors": (
+        "Setting",
+        "InputError",
+        "TooFewUnitsError",
+        "UnknownNameError",
+        "MissingExtraError",
+        "DegenerateKernelWarning",
+    ),
     "cpmmd.kernels.base": ("Kernel", "KernelFamily", "TrainedFamily"),
     "cpmmd.kernels.scaled": ("ScaleFamily",),
     "cpmmd.permutation.engine": ("Engine",),

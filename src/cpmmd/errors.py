@@ -153,6 +153,9 @@ class CpmmdError(Exception):
     def __str__(self) -> str:
         return self.render(PythonWords())
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
 
 def _in_words(value: Field, words: Words) -> Any:
     if isinstance(value, Setting):
@@ -178,6 +181,10 @@ class Said:
 
 class InputError(CpmmdError, ValueError):
     """Data or a parameter breaks a rule."""
+
+
+class TooFewUnitsError(InputError):
+    """The groups, pairs or blocks of a design are so few that a test of them could never reject."""
 
 
 class UnknownNameError(CpmmdError, ValueError):

@@ -55,9 +55,14 @@ def place_of(file: str) -> str | None:
     return None if file == STDIN else str(Path(file).resolve())
 
 
+def own_name(file: str) -> str:
+    """Return the name of a file, in whatever folder it is."""
+    return file if file == STDIN else Path(file).name
+
+
 def batch_names(files: Sequence[str]) -> list[str]:
     """Call batches by their file names, by their paths where those are not enough."""
-    short = [file if file == STDIN else Path(file).name for file in files]
+    short = [own_name(file) for file in files]
     if len(set(short)) == len(short):
         return short
     if len(set(files)) < len(files):

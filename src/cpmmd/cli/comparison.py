@@ -89,14 +89,14 @@ def compare(
             shown: dict[str, Any] = {"explanation": explanation, "explain": answering.explain, "names": names}
             result.report(answering.report, command=again, title=title, **shown)
     if answering.json:
-        say_json(_document(x, y, split_by, result, explanation, again, noticed))
+        say_json(_document(x, y, settings.compared(x), split_by, result, explanation, again, noticed))
     else:
         if answering.report is not None:
             note(noticed)
             _say_evidence(result, x, y)
         if explanation is not None and (result.reject or explanation.differing or explanation.suspicious):
             where.say_where(explanation)
-        if not result.reject and split_by is None:
+        if not result.reject and split_by is None and result.design is None:  # --margin takes rows one by one
             say()
             say("Nothing found is not the same as equal: --margin 0.2, say, tells how large a difference these rows leave open.")
         say_end(again, "Report", answering.report)
@@ -115,6 +115,7 @@ def _say_evidence(result: TestResult, x: FileSample, y: FileSample) -> None:
 def _document(
     x: FileSample,
     y: FileSample,
+    columns: list[str],
     split_by: str | None,
     result: TestResult,
     explanation: Explanation | None,
@@ -129,7 +130,7 @@ def _document(
         "split_by": split_by,
         "x": {"name": x.label, "rows": x.rows},
         "y": {"name": y.label, "rows": y.rows},
-        "columns": list(x.columns),
+        "columns": columns,
         "notes": notes,
         "result": result.to_dict(),
         "explanation": where.document(explanation),

@@ -14,7 +14,8 @@ from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import COMMAND, note, say, say_json
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import STDIN, Reading, Settings, command_line
-from cpmmd.errors import InputError
+from cpmmd.core.text import counted
+from cpmmd.errors import CpmmdError, InputError, Setting
 
 if TYPE_CHECKING:
     from cpmmd.monitoring.checking import BatchCheck, CheckedBatch
@@ -51,21 +52,44 @@ def fit(
     if not Path(output).parent.is_dir():
         raise InputError(f"There is no folder {str(Path(output).parent)!r} for the {kind}. Make it first.")
     check_target(output, force=force, inputs=[name for name in (file, example) if name is not None])
+    if not force:
+        _check_not_begun(output)
     with progress("fitting"):
         samples = reading.read([file] if example is None else [file, example], keep=settings.aside)
         detector = _make(kind, settings).fit(samples[0].data, **({} if example is None else {"example": samples[1].data}))
         detector.save(output)
     given = {"--output": output, "--monitor": monitor, "--example": example}
     again = command_line("fit", [file], {**given, **reading.arguments(), **settings.arguments(detector.seed_)})
+    columns = settings.compared(samples[0])
     noticed = list(dict.fromkeys((*(line for sample in samples for line in sample.notes), *detector.notes_)))
     if not as_json:
         note(noticed)
-        _say_fitted(detector, output, samples[0], settings.method, reading)
+        _say_fitted(detector, output, samples[0], columns, settings.method, reading)
         return
     reference = {"name": file, "rows": samples[0].rows}
-    described = {kind: output, "reference": reference, "columns": list(samples[0].columns)}
+    described = {kind: output, "reference": reference, "columns": columns}
     chosen = {"method": settings.method, "alpha": settings.alpha, "seed": detector.seed_}
     say_json({"command": "fit", "repeat": again, **described, **chosen, "notes": noticed})
+
+
+def _check_not_begun(output: str) -> None:
+    """Refuse to replace a monitor that has batches: its evidence, and an alarm that stands, would be gone."""
+    from cpmmd.monitoring.monitor import DriftMonitor
+    from cpmmd.storage.container import kind_of
+
+    if kind_of(output) != "monitor":
+        return
+    try:
+        number = DriftMonitor.load(output).number_
+    except CpmmdError:  # damaged, or of a network that the file does not hold
+        return
+    if number:
+        raise InputError(
+            "{file!r} is a monitor with {batches}, which would be gone. Name another file, or replace it with {setting}.",
+            file=output,
+            batches=counted(number, "batch", "batches"),
+            setting=Setting("force"),
+        )
 
 
 def _make(kind: str, settings: Settings) -> Any:
@@ -78,12 +102,10 @@ def _make(kind: str, settings: Settings) -> Any:
     return DriftDetector(**settings.keywords())
 
 
-def _say_fitted(detector: Any, output: str, reference: Any, method: str, reading: Reading) -> None:
+def _say_fitted(detector: Any, output: str, reference: Any, columns: list[str], method: str, reading: Reading) -> None:
     """Print what was saved, and the command that comes next."""
-    from cpmmd.core.text import counted
-
-    columns = counted(len(reference.columns), "column")
-    say(f"Saved {output}: {counted(reference.rows, 'reference row')}, {columns}, {method}.")
+    rows, compared = counted(reference.rows, "reference row"), counted(len(columns), "column")
+    say(f"Saved {output}: {rows}, {compared}, {method}.")
     if getattr(detector, "kernel_", None) is not None:
         say(f"  kernel  {detector.kernel_}")
     say()
@@ -119,7 +141,7 @@ def check(
     from cpmmd.monitoring.history import keeping
 
     collect_garbage_from_now_on()
-    answering.check([detector_file, *files])
+    answering.check([detector_file, *files, *([] if checking.history is None else [checking.history])])
     _check_files(files, checking)
     detector = DriftDetector.load(detector_file)
     if checking.missing is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cpmmd.cli.batches import batch_names, place_of
+from cpmmd.cli.batches import batch_names, own_name, place_of
 from cpmmd.cli.comparison import Answering
 from cpmmd.cli.failures import calling_samples, in_command_words
 from cpmmd.cli.main import collect_garbage_from_now_on
@@ -15,6 +15,8 @@ from cpmmd.cli.output import COMMAND, note, probability, say, say_end, say_json,
 from cpmmd.cli.progress import progress
 from cpmmd.cli.settings import Reading, command_line
 from cpmmd.errors import CpmmdError, InputError
+
+METRICS = b"# HELP cpmmd_"  # how the file begins
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ class Watching:
         from cpmmd.monitoring.monitor_file import MonitorFile
 
         collect_garbage_from_now_on()
-        answering.check([self.file, *files])
+        answering.check([self.file, *files, *(one for one in (self.history, self.metrics) if one is not None)])
         self._check_metrics(answering.force, files)
         monitor_file = MonitorFile(self.file, self.history)
         monitor_file.read()  # a file that is none is refused before anything is read
@@ -71,7 +73,8 @@ class Watching:
                 try:
                     (sample,) = reading.read([file], keep=aside, some_drop=True)
                     with calling_samples(batch=sample.label):
-                        answer = monitor_file.update(sample.data, name, path=place_of(file), explain=explain)
+                        place, own = place_of(file), own_name(file)
+                        answer = monitor_file.update(sample.data, name, path=place, explain=explain, known_as=own)
                     heard.append(Heard(name, answer, notes=(*sample.notes, *answer.notes)))
                 except CpmmdError as error:
                     heard.append(Heard(name, error=in_command_words(error)))
@@ -84,8 +87,8 @@ class Watching:
             return
         if not Path(self.metrics).parent.is_dir():
             raise InputError(f"There is no folder {str(Path(self.metrics).parent)!r} for the metrics. Make it first.")
-        known = Path(self.metrics).is_file() and b"# HELP cpmmd_" in Path(self.metrics).read_bytes()[:100]
-        check_target(self.metrics, force=force or known, inputs=[self.file, *files])
+        used = [self.file, *files, *([] if self.history is None else [self.history])]
+        check_target(self.metrics, force=force, inputs=used, ours=_is_metrics)
 
     def _report(self, monitor_file: Any, monitor: Any, heard: list[Heard], path: str, again: str) -> None:
         from cpmmd.report.series import write_series
@@ -95,6 +98,12 @@ class Watching:
             title, command = f"Batches of {self.file}", again if len(again) <= COMMAND else None
             records = [*monitor_file.records(), *failed]
             write_series(records, path, alpha=monitor.alpha, title=title, command=command, alarm=monitor.alarm_)
+
+
+def _is_metrics(path: Path) -> bool:
+    """Whether a file is one that :func:`_write_metrics` wrote: no monitor or report is replaced by metrics."""
+    with path.open("rb") as file:
+        return file.read(len(METRICS)) == METRICS
 
 
 def _write_metrics(path: str, monitor: Any, name: str) -> None:

@@ -53,7 +53,14 @@ def plan(
     if as_json:
         names = {"x": {"name": x.label, "rows": x.rows}, "y": {"name": y.label, "rows": y.rows}}
         say_json(
-            {"command": "power", "repeat": again, **names, "columns": list(x.columns), "notes": noticed, "table": table.to_dict()}
+            {
+                "command": "power",
+                "repeat": again,
+                **names,
+                "columns": settings.compared(x),
+                "notes": noticed,
+                "table": table.to_dict(),
+            }
         )
         return
     note(noticed)

@@ -49,6 +49,7 @@ class Reading:
         """Return the samples of some files; columns in ``keep`` are read whatever was chosen.
 
         A column to drop must be in one of the files, or may be in others (``some_drop``), as for batches read one by one.
+        Those may have columns of missing values only, for a reference knows what they are.
         """
         from cpmmd.data.files.trial import expect
 
@@ -67,7 +68,10 @@ class Reading:
         samples = [read_file(name, options) for name in files]
         known = [name for name in self.drop if not some_drop or any(name in sample.columns for sample in samples)]
         dropped = drop_anywhere(samples, known)
-        return [select_columns(sample, columns=columns, drop=drop) for sample, drop in zip(samples, dropped, strict=True)]
+        return [
+            select_columns(sample, columns=columns, drop=drop, empty=some_drop)
+            for sample, drop in zip(samples, dropped, strict=True)
+        ]
 
     def arguments(self) -> dict[str, Any]:
         """Return the options that were set."""
@@ -111,6 +115,10 @@ class Settings:
     def aside(self) -> tuple[str, ...]:
         """Columns that say which rows belong together."""
         return tuple(filter(None, (self.group_by, self.stratify_by, self.pair_by)))
+
+    def compared(self, sample: Any) -> list[str]:
+        """Return the columns of a file sample that are compared: all but those that say which rows belong together."""
+        return [name for name in sample.columns if name not in self.aside]
 
     def test(self, x: Any, y: Any, progress: Any = None) -> Any:
         """Return the result of comparing two file samples."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from cpmmd.errors import InputError, Setting
@@ -59,18 +59,27 @@ def is_ours(path: str | os.PathLike[str]) -> bool:
     return any(mark in ends for mark in MARKS)
 
 
-def check_target(path: str | os.PathLike[str], *, force: bool, inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
-    """Refuse to replace a file that is read in the same call, what is no file, and, without ``force``, what others wrote."""
+def check_target(
+    path: str | os.PathLike[str],
+    *,
+    force: bool,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    ours: Callable[[Path], bool] = is_ours,
+) -> None:
+    """Refuse to replace a file that is used in the same call, what is no file, and, without ``force``, what is not ``ours``."""
     target = Path(path)
+    for name in inputs:
+        if Path(name).resolve() == target.resolve() or (
+            target.exists() and os.path.exists(name) and os.path.samefile(name, target)
+        ):
+            raise InputError(f"{str(path)!r} is read here and would be overwritten. Name another file.", file=str(path))
     if not target.exists():
         return
-    for name in inputs:
-        if os.path.exists(name) and os.path.samefile(name, target):
-            raise InputError(f"{str(path)!r} is read here and would be overwritten. Name another file.", file=str(path))
     _mode(target.resolve())
-    if not force and target.stat().st_size and not is_ours(target):
+    if not force and target.stat().st_size and not ours(target):
         raise InputError(
-            "{file!r} is there and was not written by cpmmd. Name another file, or replace it with {setting}.",
+            "{file!r} is there and {why}. Name another file, or replace it with {setting}.",
             file=str(path),
+            why="was not written by cpmmd" if ours is is_ours else "holds something else",
             setting=Setting("force"),
         )

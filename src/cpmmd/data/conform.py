@@ -108,9 +108,11 @@ def _convert(table: Table, reference: Table, name: str, notes: list[str]) -> Tab
             continue
         got = "dates" if column in table.dates else "numbers"
         categories[column] = _as_categories(read[:, table.number_names.index(column)], column, known, got, name)
-        parsed["categories"].append(column)
+        if any(value is not None for value in categories[column]):
+            parsed["categories"].append(column)
     notes += [f"{_source(kind)} converted to {kind} in columns {name_some(done)}" for kind, done in parsed.items() if done]
-    return replace(reference, numbers=Matrix(numbers), categories=categories, kinds=table.kinds, kept=table.kept)
+    kinds = {column: kind for column, kind in table.kinds.items() if column in reference.number_names}
+    return replace(reference, numbers=Matrix(numbers), categories=categories, kinds=kinds, kept=table.kept)
 
 
 def _source(kind: str) -> str:

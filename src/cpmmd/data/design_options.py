@@ -13,7 +13,7 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Rows
 from cpmmd.core.text import counted
 from cpmmd.data.numbers import Chosen
-from cpmmd.data.scalars import category_text
+from cpmmd.data.scalars import category_text, is_missing
 from cpmmd.data.table import Objects, Table
 from cpmmd.errors import InputError, Setting, unknown_name
 
@@ -121,8 +121,8 @@ def _column(table: Table, column: str, sample: str, parameter: str) -> npt.NDArr
 
 def _array(value: Any, position: int | None, table: Table, sample: str, parameter: str) -> npt.NDArray[Any]:
     try:
-        parts = [np.asarray(part) for part in value]
-    except TypeError:
+        parts = [_as_array(part) for part in value]
+    except (TypeError, ValueError):
         parts = []
     if len(parts) != 2 or position is None or any(part.ndim != 1 for part in parts):
         raise validation.wrong(
@@ -137,6 +137,15 @@ def _array(value: Any, position: int | None, table: Table, sample: str, paramete
             rows=counted(table.rows, "row"),
         )
     return parts[position]
+
+
+def _as_array(values: Any) -> npt.NDArray[Any]:
+    """Return values as an array in which missing ones can still be told: numpy makes text of NaN beside text."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.array(values.tolist(), dtype=object)  # None where it is masked
+    if isinstance(values, (list, tuple)) and any(is_missing(v) for v in values):
+        return np.array(values, dtype=object)
+    return np.asarray(values)
 
 
 def _refuse_missing(values: npt.NDArray[Any], parameter: str, sample: str) -> None:
@@ -177,8 +186,15 @@ def _without(table: Table, columns: tuple[str, ...], sample: str) -> Table:
     )
 
 
-def codes(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> tuple[Rows, Objects]:
+def codes(x: npt.NDArray[Any], y: npt.NDArray[Any], parameter: str) -> tuple[Rows, Objects]:
     """Return a number for each value of both samples, and what each number stands for, as text."""
+    if x.dtype.kind != y.dtype.kind and {x.dtype.kind, y.dtype.kind} & set("mM"):
+        raise InputError(
+            "{parameter} must be of one kind in both samples. Got {of_x} and {of_y}; convert one of them.",
+            parameter=parameter,
+            of_x=x.dtype,
+            of_y=y.dtype,
+        )
     if x.dtype.kind == "O" or y.dtype.kind == "O" or (x.dtype.kind in "US") != (y.dtype.kind in "US"):
         x, y = as_texts(x).astype(str), as_texts(y).astype(str)
     levels, numbers = np.unique(np.concatenate([x, y]), return_inverse=True)
@@ -188,10 +204,10 @@ def codes(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> tuple[Rows, Objects]:
 def as_texts(values: npt.NDArray[Any]) -> Objects:
     """Return values as the text of categories."""
     texts = np.empty(len(values), dtype=object)
-    texts[:] = [category_text(v) for v in values.tolist()]
+    texts[:] = [category_text(v) for v in (values.astype(str) if values.dtype.kind in "mM" else values).tolist()]
     return texts
 
 
 def all_codes(a: Mapping[str, npt.NDArray[Any]], b: Mapping[str, npt.NDArray[Any]]) -> dict[str, tuple[Rows, Objects]]:
     """Return the codes of everything that was set aside in two samples."""
-    return {name: codes(a[name], b[name]) for name in a}
+    return {name: codes(a[name], b[name], name) for name in a}

@@ -40,12 +40,12 @@ def make_design(
         unit = stratum = _pairs(coded, in_y)
         kind = PAIR
     else:
-        stratum, kept, notes = _strata(coded, in_y)
-        unit, kind = np.arange(len(in_y)), ROW
+        stratum, unit, kind = _strata(coded, in_y), np.arange(len(in_y)), ROW
         if "groups" in coded:
             unit, kind = coded["groups"][0], GROUP
-            stratum, more = _groups_in_strata(coded, stratum, in_y)
-            notes += more
+            stratum, notes = _groups_in_strata(coded, stratum, in_y)
+        kept, left_out = _in_both(coded, stratum, in_y)
+        notes = left_out + notes
     rows = np.flatnonzero(kept)
     m = int(np.count_nonzero(rows < sizes[0]))
     if block_rows is not None:
@@ -74,10 +74,10 @@ def _pairs(coded: Coded, in_y: Labels) -> Rows:
     return group
 
 
-def _strata(coded: Coded, in_y: Labels) -> tuple[Rows, Labels, list[str]]:
-    """Return the stratum of each row, which rows have a stratum of both samples, and a note on the others."""
+def _strata(coded: Coded, in_y: Labels) -> Rows:
+    """Return the stratum of each row; some stratum has rows of both samples."""
     if "strata" not in coded:
-        return np.zeros(len(in_y), dtype=np.intp), np.ones(len(in_y), dtype=bool), []
+        return np.zeros(len(in_y), dtype=np.intp)
     stratum, names = coded["strata"]
     if len(names) > MOST_STRATA:
         raise InputError(
@@ -89,20 +89,27 @@ def _strata(coded: Coded, in_y: Labels) -> tuple[Rows, Labels, list[str]]:
             groups=Setting("groups"),
             pairs=Setting("pairs"),
         )
-    alone = _in_one(stratum, in_y)
-    kept = ~alone[stratum]
-    if alone.all():
+    if _in_one(stratum, in_y).all():
         raise InputError(
             "A stratum must have rows of both samples. None of the {count} has, such as {names}; labels cannot move.",
             parameter="strata",
             count=len(names),
             names=name_some(names[:3]),
         )
-    if not alone.any():
-        return stratum, kept, []
+    return stratum
+
+
+def _in_both(coded: Coded, stratum: Rows, in_y: Labels) -> tuple[Labels, list[str]]:
+    """Return which rows have a stratum of both samples, and a note on the others; groups in both have made theirs by now."""
+    kept = ~_in_one(stratum, in_y)[stratum]
+    if kept.all():
+        return kept, []
+    alone = np.unique(stratum[~kept])
     left = int(np.count_nonzero(~kept & ~in_y)), int(np.count_nonzero(~kept & in_y))
-    note = f"{counted(int(alone.sum()), 'stratum', 'strata')} of one sample only left out: {name_some(names[alone])}"
-    return stratum, kept, [f"{note} ({counted(left[0], 'row')} of x, {left[1]} of y)"]
+    apart = "" if np.array_equal(stratum, coded["strata"][0]) else ", but for groups in both,"
+    names = name_some(coded["strata"][1][alone])
+    note = f"{counted(len(alone), 'stratum', 'strata')} of one sample only{apart} left out: {names}"
+    return kept, [f"{note} ({counted(left[0], 'row')} of x, {left[1]} of y)"]
 
 
 def _groups_in_strata(coded: Coded, stratum: Rows, in_y: Labels) -> tuple[Rows, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -103,4 +103,4 @@ def drop_missing(table: Table, name: str, gaps: Gaps, notes: list[str], *, least
             drop=DROP,
             impute=IMPUTE,
         )
-    return table.take(keep)
+    return replace(table.take(keep), lost={of: values[gaps.rows] for of, values in table.aside.items()})

@@ -10,11 +10,12 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Rows
+from cpmmd.core.text import counted
 from cpmmd.data.dependence import block_length
-from cpmmd.data.design_options import AUTO, DesignOptions, all_codes
+from cpmmd.data.design_options import AUTO, DesignOptions, all_codes, codes
 from cpmmd.data.design_rules import Coded, make_design
 from cpmmd.data.designs import BLOCKS_NOTE, Design
-from cpmmd.data.gaps import check_present, drop_missing, find_gaps
+from cpmmd.data.gaps import IMPUTE, check_present, drop_missing, find_gaps
 from cpmmd.data.matching import match_columns
 from cpmmd.data.notices import notices, telling_columns
 from cpmmd.data.numbers import Chosen, Numbers, Stacked
@@ -56,14 +57,24 @@ def read_pool(x: Any, y: Any, *, missing: str = "error", design: DesignOptions |
     asked = DesignOptions() if design is None else design
     a, b = asked.set_aside(read_table(x, "x"), "x"), asked.set_aside(read_table(y, "y"), "y")
     (a, b), notes = check_tables({"x": a, "y": match_columns(a, b)}, missing=missing)
-    pool = lay_out(pool_tables(a, b, notes), a, b, asked)
+    whole, left = _in_whole_pairs(b, a)
+    b = b.take(whole) if left else b
+    pool = lay_out(pool_tables(a, b, (*notes, *left)), a, b, asked)
     return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
 
 
 def lay_out(pool: Pool, a: Table, b: Table, asked: DesignOptions) -> Pool:
-    """Return the pool of two tables with the design that was asked for; rows of strata without a partner are left out."""
+    """Return the pool of two tables with the design that was asked for; rows of strata without a partner are left out.
+
+    So are rows of ``a`` whose partners in ``b`` were dropped for missing values. A reference that is kept in a file does not know
+    what it lost, so that it is up to the caller to leave out rows of ``b`` in turn.
+    """
     if not asked.given:
         return pool
+    whole, left = _in_whole_pairs(a, b)
+    if left:
+        pool, a = take_rows(pool, np.concatenate([whole, np.arange(pool.m, pool.m + pool.n)])), a.take(whole)
+        pool = replace(pool, notes=(*pool.notes, *left))
     coded = all_codes(a.aside, b.aside)
     block_rows, said = _block_rows(pool, asked, coded)
     design, rows, notes = make_design(coded, (pool.m, pool.n), block_rows, asked.described)
@@ -71,6 +82,26 @@ def lay_out(pool: Pool, a: Table, b: Table, asked: DesignOptions) -> Pool:
     if len(rows) < pool.m + pool.n:
         pool = take_rows(pool, rows)
     return replace(pool, design=design, notes=(*pool.notes, *notes))
+
+
+def _in_whole_pairs(table: Table, other: Table) -> tuple[Rows, list[str]]:
+    """Return the rows whose partners were not all dropped from the other table for missing values, and a note on the rest."""
+    if "pairs" not in other.lost:
+        return np.arange(table.rows), []
+    beside = np.concatenate([other.aside["pairs"], other.lost["pairs"]])
+    pair = codes(table.aside["pairs"], beside, "pairs")[0]
+    own, there, gone = np.split(pair, [table.rows, table.rows + other.rows])
+    torn = np.isin(own, np.setdiff1d(gone, there))
+    if not torn.any():
+        return np.arange(table.rows), []
+    if torn.all():
+        raise InputError(
+            "Pairs must have rows without missing values in both samples. None has; try {impute}.",
+            parameter="pairs",
+            impute=IMPUTE,
+        )
+    left = counted(len(np.unique(own[torn])), "pair left out whole: its other row", "pairs left out whole: their other rows")
+    return np.flatnonzero(~torn), [f"{left} had missing values"]
 
 
 def _block_rows(pool: Pool, asked: DesignOptions, coded: Coded) -> tuple[int | None, list[str]]:

@@ -10,7 +10,7 @@ from cpmmd.core.arrays import Rows
 from cpmmd.data.designs import Design
 from cpmmd.data.pool import Pool
 from cpmmd.data.shared_rows import shared_records
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError, Setting, TooFewUnitsError
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def split_design(design: Design, train_fraction: float, rng: np.random.Generator
     training |= np.isin(design.strata, chosen)
     for of_training in (True, False):
         if {False, True} != set(side[training == of_training].tolist()):
-            raise InputError(
+            raise TooFewUnitsError(
                 "A split test needs units of each sample on either side of the split, and {design} have too few. Use a method "
                 "that does not split, such as {other}.",
                 design=str(design),
@@ -102,6 +102,15 @@ def split_design(design: Design, train_fraction: float, rng: np.random.Generator
     rows = np.arange(len(design.unit))
     mask = training[design.unit]
     m_train = int(np.count_nonzero(mask[: design.rows[0]]))
+    if min(m_train, n_train := int(np.count_nonzero(mask)) - m_train) < 2:
+        raise TooFewUnitsError(
+            "A split test needs at least 2 training rows of each sample, and {design} leave {m} and {n}. Split otherwise, or use "
+            "a method that does not split, such as {other}.",
+            design=str(design),
+            m=m_train,
+            n=n_train,
+            other=Setting("method", "median"),
+        )
     return Split(rows[mask], m_train, rows[~mask], design.rows[0] - m_train)
 
 

@@ -45,6 +45,8 @@ class Table:
         All names in the order of the data.
     aside
         Values that are not compared but say which rows belong together, by the argument that named them.
+    lost
+        The same of rows that were dropped for missing values, whose partners may still be elsewhere.
     """
 
     numbers: Numbers
@@ -57,6 +59,7 @@ class Table:
     kept: Rows | None = None
     columns: tuple[str, ...] = ()
     aside: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    lost: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:

@@ -154,6 +154,23 @@ class History:
             row = self._connection.execute(f"{SELECT} WHERE key = ?", (key,)).fetchone()
             return None if row is None else _record(row)
 
+    def last_number(self, begins: str) -> int:
+        """Return the largest number of a monitor's batches.
+
+        Parameters
+        ----------
+        begins : str
+            What their keys begin with.
+
+        Returns
+        -------
+        int
+            0 where there is none.
+        """
+        with self._explaining():
+            found = self._connection.execute("SELECT max(number) FROM batches WHERE key >= ? AND key < ?", (begins, begins + "g"))
+            return int(found.fetchone()[0] or 0)
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -23,12 +22,11 @@ from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError, Setting
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.answers import LookResult, MonitorAnswer, recall
-from cpmmd.monitoring.batches import content_digest
 from cpmmd.monitoring.blocks import BlockTest, check_exact
 from cpmmd.monitoring.complete import complete
 from cpmmd.monitoring.fitting import UnfittedError
 from cpmmd.monitoring.looks import first_looks
-from cpmmd.monitoring.monitor_state import MonitorState
+from cpmmd.monitoring.monitor_state import MonitorState, identify
 from cpmmd.monitoring.monitor_storage import pack, unpack
 from cpmmd.monitoring.moved import look_into
 from cpmmd.monitoring.online_fdr import Saffron
@@ -169,12 +167,21 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             Itself.
         """
         looks, fdr, seed = first_looks(self.looks, self.bet), Saffron(self.fdr), resolve_seed(self.rng)
-        table = self._plan().design.set_aside(read_table(reference, "reference"), "reference")
+        plan = self._plan()
+        table = plan.design.set_aside(read_table(reference, "reference"), "reference")
         (table,), notes = check_tables({"reference": table}, missing=self.missing)
-        past = self._begin(table, seed, 0)
-        return self._start(MonitorState(self.get_params(deep=False), seed, past, looks, fdr, notes=notes))
+        past, identity = self._begin(table, seed, 0), identify(table, seed, plan.options.method, plan.options.alpha)
+        return self._start(MonitorState(self.get_params(deep=False), seed, past, looks, fdr, notes=notes, identity=identity))
 
-    def update(self, batch: Any, name: str | None = None, *, path: str | None = None, explain: bool = False) -> MonitorAnswer:
+    def update(
+        self,
+        batch: Any,
+        name: str | None = None,
+        *,
+        path: str | None = None,
+        explain: bool = False,
+        known_as: str | None = None,
+    ) -> MonitorAnswer:
         """Test one batch against what came before, and add it to that.
 
         Parameters
@@ -188,6 +195,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         explain : bool
             Whether the effect size is kept with the answer, and the columns that moved most where the batch by itself is
             significant or there is an alarm.
+        known_as : str, optional
+            The name under which it counts once, where that is not ``name``: that of a file, wherever it lies.
 
         Returns
         -------
@@ -196,14 +205,15 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         """
         state = self._fitted()
         table, notes = self._conform(batch, "batch")
-        key = self._key(table, name)
+        key = state.key(table, name if known_as is None else known_as)
         known = None if name is None else state.find(key)
         if known is not None:
             return recall(known)
         table, dropped = complete(table, "batch", missing=state.params["missing"], least=1)
+        state.past.refuse_known_groups(table)
         state, looks = self._test(replace(state, number=state.number + 1), table)
         answer = self._answer(state, looks, f"batch {state.number}" if name is None else str(name), key)
-        answer = replace(answer, rows=min(table.rows, state.params["batch_rows"]), path=path, notes=(*notes, *dropped))
+        answer = replace(answer, path=path, notes=(*notes, *dropped, *answer.notes))
         if explain:
             answer = look_into(answer)
         _, fdr = state.fdr.decide(answer.pvalue)
@@ -267,7 +277,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         str
             A digest in hexadecimal digits.
         """
-        return self._key(self._conform(batch, "batch")[0], name)
+        return self._fitted().key(self._conform(batch, "batch")[0], name)
 
     def save(self, path: str | Path) -> None:
         """Write the monitor with all it knows to a file: the old file or the new one is there, never a part.
@@ -312,11 +322,6 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
     def _begin(self, reference: Table, seed: int, number: int) -> Past:
         return Past.of(reference).keep(self.past_rows, keyed_rng(seed, "reference", number))
 
-    def _key(self, table: Table, name: str | None) -> str:
-        state = self._fitted()
-        which = f"unnamed {state.number + 1}" if name is None else f"named {name} {content_digest(table)}"
-        return hashlib.sha256(f"{state.seed} {which}".encode()).hexdigest()[:32]
-
     def _test(self, state: MonitorState, table: Table) -> tuple[MonitorState, tuple[LookResult, ...]]:
         """Return the state with a batch in it, and what each look that ends with it found."""
         drawing, keeping = keyed_rng(state.seed, "batch", state.number).spawn(2)
@@ -333,11 +338,13 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
 
     def _answer(self, state: MonitorState, looks: tuple[LookResult, ...], name: str, key: str) -> MonitorAnswer:
         options, own = self._block_test.plan.options, looks[0]
+        assert own.result is not None
         return MonitorAnswer(
             name=name,
             number=state.number,
             time=datetime.now(UTC),
-            rows=0,
+            rows=own.result.sizes[1],
+            notes=own.result.notes,
             wealth=state.wealth,
             alarm=state.raised is not None,
             since=state.since(name, own.rank, own.total),
@@ -376,7 +383,7 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         table = state.past.table
         self._state, self.notes_ = state, state.notes
         self.number_, self.wealth_, self.alarm_ = state.number, state.wealth, state.raised is not None
-        self.episode_ = state.episode
+        self.episode_, self.identity_ = state.episode, state.identity
         self.records_ = list(state.recent)
         self.n_features_in_ = len(table.columns)
         self.__dict__.pop("feature_names_in_", None)

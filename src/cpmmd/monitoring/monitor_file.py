@@ -9,6 +9,7 @@ from typing import Any
 
 from cpmmd.core.locks import locked
 from cpmmd.core.plain import PlainDict
+from cpmmd.errors import InputError
 from cpmmd.monitoring.answers import MonitorAnswer, recall
 from cpmmd.monitoring.history import History, keeping
 from cpmmd.monitoring.monitor import DriftMonitor
@@ -58,12 +59,14 @@ class MonitorFile:
         """
         return DriftMonitor.load(self.path)
 
-    def update(self, batch: Any, name: str, *, path: str | None = None, explain: bool = False) -> MonitorAnswer:
+    def update(
+        self, batch: Any, name: str, *, path: str | None = None, explain: bool = False, known_as: str | None = None
+    ) -> MonitorAnswer:
         """Test one batch, and keep the answer; a batch that came before under this name keeps the answer it got.
 
         Parameters
         ----------
-        batch, name, path, explain
+        batch, name, path, explain, known_as
             As for :meth:`DriftMonitor.update`.
 
         Returns
@@ -72,10 +75,10 @@ class MonitorFile:
             Kept on the disk by the time it is returned.
         """
         with self._open() as (monitor, history):
-            known = None if history is None else history.find(monitor.key(batch, name))
+            known = None if history is None else history.find(monitor.key(batch, name if known_as is None else known_as))
             if known is not None:
                 return recall(known)
-            answer = monitor.update(batch, name, path=path, explain=explain)
+            answer = monitor.update(batch, name, path=path, explain=explain, known_as=known_as)
             if not answer.known:
                 monitor.save(self.path)
                 _catch_up(history, monitor)
@@ -106,7 +109,7 @@ class MonitorFile:
         with self._open() as (monitor, history):
             if history is None:
                 return monitor.records_
-            return [record for record in history.records() if "wealth" in record]
+            return [one for one in history.records() if "wealth" in one and one["key"].startswith(monitor.identity_)]
 
     def _change(self, change: Callable[[DriftMonitor], Any]) -> None:
         with self._open() as (monitor, _):
@@ -120,6 +123,7 @@ class MonitorFile:
             monitor = self.read()
             with keeping(self.history) as history:
                 _catch_up(history, monitor)
+                _check_newest(history, monitor)
                 yield monitor, history
 
 
@@ -129,3 +133,15 @@ def _catch_up(history: History | None, monitor: DriftMonitor) -> None:
         return
     for record in monitor.records_:
         history.append(record)
+
+
+def _check_newest(history: History | None, monitor: DriftMonitor) -> None:
+    """Refuse a history that knows more batches than the file: they would not be tested, and count for nothing."""
+    if history is None or not monitor.identity_:  # a file from before monitors had one
+        return
+    batches = history.last_number(monitor.identity_)
+    if batches > monitor.number_:
+        raise InputError(
+            f"The history knows {batches} batches of this monitor, its file {monitor.number_}: the file was put back, copied or "
+            "fitted anew. Bring the newer file back, or name a new history."
+        )

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 
 from cpmmd.core.plain import PlainDict
+from cpmmd.data.table import Table
+from cpmmd.monitoring.batches import content_digest
 from cpmmd.monitoring.looks import Look, first_looks, wealth_of
 from cpmmd.monitoring.online_fdr import Saffron
 from cpmmd.monitoring.past import Past
 from cpmmd.monitoring.since import Since, estimate
 
 RECENT = 1000  # answers that are kept: batches sent again are known among them
+KEY = 32  # hexadecimal digits of a batch's key: half of them say whose it is
 CANDIDATES = 100  # batches among which a change is looked for
+
+
+def identify(reference: Table, seed: int, method: str, alpha: float) -> str:
+    """Return what the keys of a monitor's batches begin with."""
+    return hashlib.sha256(f"{seed} {method} {alpha} {content_digest(reference)}".encode()).hexdigest()[: KEY // 2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +49,8 @@ class MonitorState:
         Records of the latest answers.
     notes
         What fitting had to say.
+    identity
+        A digest of the reference, the method, the level and the seed: tells the monitor from others in one history.
     """
 
     params: PlainDict
@@ -53,6 +64,7 @@ class MonitorState:
     raised: int | None = None
     recent: tuple[PlainDict, ...] = ()
     notes: tuple[str, ...] = ()
+    identity: str = ""
 
     @property
     def wealth(self) -> float:
@@ -66,6 +78,11 @@ class MonitorState:
         answers = [record for record in self.recent[-CANDIDATES + 1 :] if record["episode"] == self.episode]
         seen = [(one["batch"], one["number"], (one["looks"][0]["rank"], one["looks"][0]["total"])) for one in answers]
         return estimate(*zip(*seen, (name, self.number, (rank, total)), strict=True))
+
+    def key(self, table: Table, name: str | None) -> str:
+        """Return what a batch is known by: its name and rows, or its number, and whose it is."""
+        which = f"unnamed {self.number + 1}" if name is None else f"named {name} {content_digest(table)}"
+        return (self.identity + hashlib.sha256(f"{self.seed} {which}".encode()).hexdigest())[:KEY]
 
     def find(self, key: str) -> PlainDict | None:
         """Return the record of a batch that came before."""

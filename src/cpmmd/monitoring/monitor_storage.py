@@ -39,6 +39,7 @@ def pack(state: MonitorState) -> tuple[Tensors, PlainDict]:
         "found": {"seen": state.fdr.seen, "candidates": state.fdr.candidates, "found": [list(one) for one in state.fdr.found]},
         "recent": list(state.recent),
         "notes": list(state.notes),
+        "identity": state.identity,
     }
 
 
@@ -61,6 +62,7 @@ def unpack(description: PlainDict, tensors: Tensors, *, module: Any = None) -> M
         raised=raised,
         recent=tuple(_checked(record) for record in description["recent"]),
         notes=texts_of(description["notes"]),
+        identity=_hexadecimal(description.get("identity", "")),
         **{name: description[name] for name in COUNTS},
     )
 
@@ -74,6 +76,11 @@ def _restore_looks(looks: tuple[Look, ...], tensors: Tensors) -> tuple[Look, ...
         log_wealth = bet.log_wealth - math.log(len(looks)) if known is None else _numbers(known).item()
         restored.append(replace(look, bet=bet, log_wealth=log_wealth))
     return tuple(restored)
+
+
+def _hexadecimal(identity: Any) -> str:
+    require(isinstance(identity, str) and set(identity) <= set("0123456789abcdef"), "it does not say which monitor it is")
+    return str(identity)
 
 
 def _numbers(values: Array) -> Array:

@@ -8,9 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from cpmmd.core.arrays import Rows
+from cpmmd.core.text import counted
 from cpmmd.data.design_options import as_texts
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.table import Table
+from cpmmd.errors import InputError, name_some
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,17 @@ class Past:
         """What each row is kept, dropped and compared with: itself, or its group where a design has groups."""
         groups = self.table.aside.get("groups")
         return np.arange(self.table.rows) if groups is None else np.unique(groups.astype(str), return_inverse=True)[1].ravel()
+
+    def refuse_known_groups(self, batch: Table) -> None:
+        """Refuse a batch with rows of a group that is remembered: its two parts would not be exchangeable with anything."""
+        if "groups" not in batch.aside:
+            return
+        again = sorted({*as_texts(batch.aside["groups"])} & {*as_texts(self.table.aside["groups"])})
+        if again:
+            raise InputError(
+                f"A group comes to a monitor once, whole. {counted(len(again), 'group')} of the batch came before: "
+                f"{name_some(again)}. Leave them out, or name later visits otherwise if they may count as groups of their own."
+            )
 
     def count_of(self, rows: int) -> int:
         """Return how many units have about so many rows: by the mean over all of the past, which is blind to what came last."""

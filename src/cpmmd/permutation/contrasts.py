@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.arrays import Array, Floating, Rows
+from cpmmd.errors import InputError
 from cpmmd.kernels.tiles import cut
 from cpmmd.permutation.dense import quadratic_forms
 from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings
@@ -46,6 +47,11 @@ class Contrast:
     counts: Rows
     strata: Rows
     first: int
+
+    def __post_init__(self) -> None:
+        of_x, of_y = np.split(self.strata, [self.first])
+        if not np.array_equal(np.unique(of_x), np.unique(of_y)):  # weights would be 0/0, and every p-value without meaning
+            raise InputError("Every stratum must have units of both samples. Leave out those that have not.")
 
     @cached_property
     def _order(self) -> Rows:

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import math
+from itertools import count
 
 import numpy as np
 
 from cpmmd.core.text import counted
 from cpmmd.data.design_options import AUTO
 from cpmmd.data.designs import PAIR, Design
-from cpmmd.errors import InputError, Said, Setting, Words
+from cpmmd.errors import Said, Setting, TooFewUnitsError, Words
 from cpmmd.permutation.contrasts import Contrast
 from cpmmd.permutation.labels import number_of_labels
 
 
-def require_relabelings(contrast: Contrast, design: Design | None, alpha: float) -> None:
-    """Refuse units so few that no labeling of them has a p-value of alpha, with how many there must be."""
+def require_relabelings(
+    contrast: Contrast, design: Design | None, alpha: float, *, train: float = 0.0, price: float = 1.0
+) -> None:
+    """Refuse units so few that no labeling of them has a p-value of alpha, with how many there must be.
+
+    ``train`` is the share of units that is not tested, ``price`` what p-values are multiplied by where several are combined.
+    """
     total = number_of_labels(len(contrast.counts), contrast.first, contrast.strata)
-    least = (1 + can_be_swapped(contrast)) / total
+    least = min(1.0, price * (1 + can_be_swapped(contrast)) / total)
     if design is None or least <= alpha + 1e-12:
         return
     x, y = contrast.first, len(contrast.counts) - contrast.first
     tested = (x, y) != design.units
-    needed = units_needed(design, alpha)
-    raise InputError(
-        "{what}{part} have {total} relabelings, so that no p-value below {least} is possible, above {level}: the test could "
+    needed = units_needed(design, alpha / price, train=train)
+    raise TooFewUnitsError(
+        "{what}{part} {have} {total} relabelings, so that no p-value below {least} is possible, above {level}: the test could "
         "never reject. At least {needed} are needed{where}{advice}.",
         what=counted(x, "pair") if design.kind == PAIR else f"{x} v {y} {design.kind}s",
         part=f" (the tested part of {design})" if tested else "",
+        have="has" if (x, design.kind) == (1, PAIR) else "have",
         total=total,
         least=f"{least:.3g}",
         level=Setting("alpha", alpha),
@@ -43,12 +50,10 @@ def can_be_swapped(contrast: Contrast) -> bool:
     return bool((np.bincount(contrast.strata[side]) == np.bincount(contrast.strata[~side])).all())
 
 
-def units_needed(design: Design, alpha: float) -> int:
-    """Return how many units of each sample have relabelings enough."""
-    count = 2
-    while 2 / (2**count if design.kind == PAIR else math.comb(2 * count, count)) > alpha + 1e-12:
-        count += 1
-    return count
+def units_needed(design: Design, alpha: float, *, train: float = 0.0) -> int:
+    """Return how many units of each sample have relabelings enough, once a share of them chose the kernel."""
+    tested = next(n for n in count(2) if 2 / (2**n if design.kind == PAIR else math.comb(2 * n, n)) <= alpha + 1e-12)
+    return next(n for n in count(tested) if n - round(n * train) >= tested)
 
 
 def _advice(design: Design, needed: int, tested: bool) -> str | Said:

@@ -37,7 +37,8 @@ def pooled_matrix(distances: Array, m: int, values: Callable[[Array], Array]) ->
         squares += float(np.einsum("ij,ij->", block, block))
         matrix[some] = block
     n = len(matrix) - m
-    within = to_x[:m].sum() / (m * (m - 1)) + to_y[m:].sum() / (n * (n - 1))
+    # One row has no pairs; only strata can leave so few, and a design has a statistic of its own.
+    within = to_x[:m].sum() / max(1, m * (m - 1)) + to_y[m:].sum() / max(1, n * (n - 1))
     return matrix, float(within - 2 * to_y[:m].sum() / (m * n)), squares
 
 

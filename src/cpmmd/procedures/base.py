@@ -135,6 +135,26 @@ class Procedure(ABC):
         """What it is made of that has citations of its own: families and criteria."""
         return ()
 
+    @property
+    def price(self) -> float:
+        """What the p-values of several splits are multiplied by where they are combined."""
+        return 1.0
+
+    def train_share(self, rows: int = 1) -> float:  # noqa: ARG002 - what procedures that split may look at
+        """Return the share of each sample that chooses the kernel and is not tested.
+
+        Parameters
+        ----------
+        rows : int
+            Rows of both samples, where there is a most that choose.
+
+        Returns
+        -------
+        float
+            0 where all rows are tested.
+        """
+        return 0.0
+
     @abstractmethod
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Run the test.
@@ -229,7 +249,8 @@ class Procedure(ABC):
         """
         units = None if evidence is None else evidence.units
         if options.decides and units is not None and units.contrast is not None:
-            require_relabelings(units.contrast, pool.design, options.alpha)
+            train = self.train_share(pool.m + pool.n)
+            require_relabelings(units.contrast, pool.design, options.alpha, train=train, price=self.price)
         powerless = note_powerless(ranking.smallest_pvalue, options.alpha, tested_sizes) if options.decides else ()
         return TestOutcome(
             method=options.method,

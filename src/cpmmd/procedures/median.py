@@ -65,6 +65,10 @@ class MedianTest(Procedure):
         """Return the heuristic without a split."""
         return {"median": Method(cls, "Gaussian kernel at the median distance of the pool, no split")}
 
+    def train_share(self, rows: int = 1) -> float:  # noqa: ARG002 - all of them
+        """Return the share that gives the median and is not tested: none without a split."""
+        return self.train_fraction if self.split else 0.0
+
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Take the median, test."""
         split_stream, permutation_stream = rng.spawn(2)

@@ -158,7 +158,7 @@ def _pairs_of_rows(bins: Bins) -> float:
     """Return n(n - 1) with n the rows of the smaller sample; where units differ in size, what every labeling has on average."""
     few = min(bins.first, bins.count - bins.first)
     rows = few * bins.size if bins.size else len(bins.order) * few / bins.count
-    return rows * (rows - 1)
+    return max(1.0, rows * (rows - 1))  # strata may leave one row
 
 
 def _kernels(name: str, grid: Array) -> list[RadialKernel]:

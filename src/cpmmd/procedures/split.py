@@ -126,6 +126,15 @@ class SplitTest(Procedure):
         """Family and criterion."""
         return (self.family, self.criterion)
 
+    @property
+    def price(self) -> float:
+        """What the rule makes of p-values that are all alike."""
+        return 1.0 if self.n_splits == 1 else COMBINE[self.combine](np.ones(1))
+
+    def train_share(self, rows: int = 1) -> float:
+        """Return ``train_fraction``, or as much of it as ``max_train_rows`` allows."""
+        return min(self.train_fraction, self.max_train_rows / rows)
+
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Run one split, or several and combine them."""
         if self.n_splits == 1:

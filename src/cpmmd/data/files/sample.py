@@ -48,8 +48,13 @@ class FileSample:
         return tuple(self.data.columns)
 
 
-def select_columns(sample: FileSample, *, columns: Sequence[str] = (), drop: Sequence[str] = ()) -> FileSample:
-    """Return the sample with some columns only, checked for what would make a test meaningless."""
+def select_columns(
+    sample: FileSample, *, columns: Sequence[str] = (), drop: Sequence[str] = (), empty: bool = False
+) -> FileSample:
+    """Return the sample with some columns only, checked for what would make a test meaningless.
+
+    With ``empty``, columns may hold missing values only, as those of a batch whose reference knows their kinds.
+    """
     for name in (*columns, *drop):
         if name not in sample.columns:
             raise unknown_name(f"column of {sample.label}:", name, sample.columns)
@@ -61,7 +66,7 @@ def select_columns(sample: FileSample, *, columns: Sequence[str] = (), drop: Seq
     for suspect in sample.suspects:
         if suspect.column in kept:
             raise suspect
-    _check_values(sample)
+    _check_values(sample, may_be_empty=empty)
     return sample
 
 
@@ -83,10 +88,10 @@ def _take_columns(data: Any, kept: list[str]) -> Any:
     return data.select(kept)
 
 
-def _check_values(sample: FileSample) -> None:
+def _check_values(sample: FileSample, *, may_be_empty: bool) -> None:
     if sample.rows == 0:
         raise InputError(f"A sample must have rows. {sample.label} has none; check how it was written.")
-    empty = [name for name in sample.columns if _is_empty(sample.data, name)]
+    empty = [] if may_be_empty else [name for name in sample.columns if _is_empty(sample.data, name)]
     if empty:
         raise InputError(
             "Columns must hold values. {label} has only missing ones in {empty}; leave them out with {setting}, or check how the "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,9 @@ from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.designs import PAIR, Design
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import Pool, read_pool, take_rows
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError, Setting, TooFewUnitsError
 from cpmmd.permutation.enough import units_needed
 from cpmmd.procedures.base import Procedure, RunOptions
-from cpmmd.procedures.median import MedianTest
-from cpmmd.procedures.split import COMBINE, SplitTest
 from cpmmd.studies.planning.law import Draws, PowerLaw, Range, fit_law
 from cpmmd.studies.planning.power_table import PowerRow, PowerTable
 
@@ -41,14 +38,17 @@ class _Plan:
     procedure: Procedure
     options: RunOptions
 
-    def draw(self, task: tuple[int, np.random.Generator]) -> tuple[int, bool]:
-        """Test ``size`` rows of each sample, drawn without replacement; return the size and the decision."""
+    def draw(self, task: tuple[int, np.random.Generator]) -> tuple[int, bool | TooFewUnitsError]:
+        """Test ``size`` rows of each sample, drawn without replacement; return the size and the decision, or why none."""
         size, rng = task
         row_stream, test_stream = rng.spawn(2)
         if self.pool.design is not None:
-            some = _some_units(self.pool, self.pool.design, size, row_stream)
-            with reporting_to(None):
-                return size, self.procedure.run(some, self.options, test_stream).reject
+            try:
+                some = _some_units(self.pool, self.pool.design, size, row_stream)
+                with reporting_to(None):
+                    return size, self.procedure.run(some, self.options, test_stream).reject
+            except TooFewUnitsError as error:
+                return size, error
         m, n = self.pool.m, self.pool.n
         rows = np.concatenate([row_stream.permutation(m)[:size], m + row_stream.permutation(n)[:size]])
         some = replace(
@@ -77,7 +77,9 @@ def _some_units(pool: Pool, design: Design, size: int, rng: np.random.Generator)
     )
     rows = np.flatnonzero((units & np.isin(design.strata, both))[design.unit])
     if not len(rows):
-        raise InputError(f"{size} units of each sample have no stratum in common. Plan with more of them, or with fewer strata.")
+        raise TooFewUnitsError(
+            f"{size} units of each sample have no stratum in common. Plan with more of them, or with fewer strata."
+        )
     some = take_rows(pool, rows)
     return replace(some, design=design.take(rows, some.m), kept=None)
 
@@ -154,7 +156,8 @@ def power_from_pilot(
     seed, generator = resolve_rng(rng)
     pool = read_pool(x, y, missing=test.missing, design=test.design)
     sizes_of, unit = ((pool.m, pool.n), "rows") if pool.design is None else (pool.design.units, f"{pool.design.kind}s")
-    pilot, fewest = min(sizes_of), FEWEST if pool.design is None else FEWEST_UNITS
+    able = fewest_that_reject(pool.design, test.procedure, test.options.alpha)
+    pilot, fewest = min(sizes_of), FEWEST if pool.design is None else max(FEWEST_UNITS, able)
     if pilot < fewest:
         raise InputError(f"Each pilot sample must have at least {fewest} {unit}. Got {sizes_of[0]} and {sizes_of[1]}.")
     plan = _Plan(pool, test.procedure, test.options)
@@ -163,7 +166,7 @@ def power_from_pilot(
     law = fit_law(list(draws.values()), pilot=pilot, alpha=test.options.alpha)
     return PowerTable(
         rows=tuple(_row(size, law, draws.get(size), pilot) for size in wanted),
-        needed=_at_least(fewest_that_reject(pool.design, test.procedure, test.options.alpha), law.rows_for(target)),
+        needed=_at_least(able, law.rows_for(target)),
         target=target,
         method=test.options.method,
         alpha=test.options.alpha,
@@ -181,13 +184,7 @@ def fewest_that_reject(design: Design | None, procedure: Procedure, alpha: float
 
     Where some of them choose the kernel, the others must be enough; several splits must each be that much clearer.
     """
-    train, price = 0.0, 1.0
-    if isinstance(procedure, SplitTest) or (isinstance(procedure, MedianTest) and procedure.split):
-        train = procedure.train_fraction
-    if isinstance(procedure, SplitTest) and procedure.n_splits > 1:
-        price = COMBINE[procedure.combine](np.ones(1))
-    needed = units_needed(design or ALL_ROWS, alpha / price)
-    return next(size for size in count(needed) if size - round(size * train) >= needed)
+    return units_needed(design or ALL_ROWS, alpha / procedure.price, train=procedure.train_share())
 
 
 def _at_least(fewest: int, needed: Range) -> Range:
@@ -217,33 +214,44 @@ def _all_draws(
     n_jobs: int | None,
     fewest: int = FEWEST,
 ) -> dict[int, Draws]:
-    """Draw at the sizes asked for and down a ladder, further down while nearly every draw rejects."""
+    """Draw at the sizes asked for and down a ladder, further down while nearly every draw rejects.
+
+    Draws from strata may lose so many of them that they could never reject: the ladder does without such sizes.
+    """
     ladder = {max(pilot // step, fewest) for step in (2, 4, 8)}
     draws: dict[int, Draws] = {}
     todo = sorted({size for size in wanted if size <= pilot} | ladder)
     while todo:
-        draws |= _draw(plan, todo, pilot, repetitions, rng, n_jobs)
+        found, refused = _draw(plan, todo, pilot, repetitions, rng, n_jobs)
+        draws |= found
+        for size, error in refused.items():
+            if size in wanted or not draws:
+                raise error
         lowest = draws[min(draws)]
-        again = lowest.rejections > NEARLY_ALWAYS * lowest.repetitions and lowest.size > fewest
+        again = not refused and lowest.rejections > NEARLY_ALWAYS * lowest.repetitions and lowest.size > fewest
         todo = [max(lowest.size // 2, fewest)] if again else []
     return draws
 
 
 def _draw(
     plan: _Plan, sizes: Sequence[int], pilot: int, repetitions: int, rng: np.random.Generator, n_jobs: int | None
-) -> dict[int, Draws]:
+) -> tuple[dict[int, Draws], dict[int, TooFewUnitsError]]:
+    """Return the draws of each size, and why there are none of others."""
     streams = rng.spawn(len(sizes))
     # All rows of the pilot can be drawn in one way only.
     counts = {size: 1 if size == pilot else repetitions for size in sizes}
     tasks = [(size, stream) for size, own in zip(sizes, streams, strict=True) for stream in own.spawn(counts[size])]
-    rejections = dict.fromkeys(sizes, 0)
+    rejections, refused = dict.fromkeys(sizes, 0), {}
     for done, (size, reject) in enumerate(map_tasks(partial(_run, plan), tasks, n_jobs=n_jobs), start=1):
-        rejections[size] += reject
+        if isinstance(reject, TooFewUnitsError):
+            refused[size] = reject
+        else:
+            rejections[size] += reject
         report("draws", done, len(tasks))
-    return {size: Draws(size, rejections[size], counts[size]) for size in sizes}
+    return {size: Draws(size, rejections[size], counts[size]) for size in sizes if size not in refused}, refused
 
 
-def _run(plan: _Plan, task: tuple[int, np.random.Generator]) -> tuple[int, bool]:
+def _run(plan: _Plan, task: tuple[int, np.random.Generator]) -> tuple[int, bool | TooFewUnitsError]:
     return plan.draw(task)
 
 
