@@ -34,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.command == "verify":
             from experiments.verify import verify
 
-            return verify(chosen.id, fresh=chosen.results or QUICK, kept=RESULTS)
+            fresh = chosen.results or QUICK
+            return verify(chosen.id, fresh=fresh, kept=RESULTS, other_processor=chosen.other_processor)
         if chosen.command == "fetch":
             print(fetch(chosen.name))
             return 0
@@ -70,6 +71,9 @@ def parser() -> argparse.ArgumentParser:
     verified = commands.add_parser("verify", help="whether repetitions run again are the committed ones")
     verified.add_argument("id", nargs="?")
     verified.add_argument("--results", type=Path, help="folder of the new run (default: that of --quick)")
+    verified.add_argument(
+        "--other-processor", action="store_true", help="trained networks may differ from the committed ones, but not to one side"
+    )
     return top
 
 
