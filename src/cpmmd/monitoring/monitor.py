@@ -210,7 +210,6 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         if known is not None:
             return recall(known)
         table, dropped = complete(table, "batch", missing=state.params["missing"], least=1)
-        state.past.refuse_known_groups(table)
         state, looks = self._test(replace(state, number=state.number + 1), table)
         answer = self._answer(state, looks, f"batch {state.number}" if name is None else str(name), key)
         answer = replace(answer, path=path, notes=(*notes, *dropped, *answer.notes))

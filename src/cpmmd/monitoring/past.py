@@ -44,7 +44,8 @@ class Past:
         return cls(_own(reference), np.zeros(reference.rows, dtype=np.intp))
 
     def add(self, batch: Table, number: int) -> Past:
-        """Return the past with a batch in it."""
+        """Return the past with a batch in it; one with rows of a group that is remembered is refused."""
+        self._refuse_known_groups(batch)
         return Past(stack(self.table, batch), np.concatenate([self.numbers, np.full(batch.rows, number, dtype=np.intp)]))
 
     @cached_property
@@ -53,8 +54,8 @@ class Past:
         groups = self.table.aside.get("groups")
         return np.arange(self.table.rows) if groups is None else np.unique(groups.astype(str), return_inverse=True)[1].ravel()
 
-    def refuse_known_groups(self, batch: Table) -> None:
-        """Refuse a batch with rows of a group that is remembered: its two parts would not be exchangeable with anything."""
+    def _refuse_known_groups(self, batch: Table) -> None:
+        """Refuse what would tear a group: its two parts would not be exchangeable with anything."""
         if "groups" not in batch.aside:
             return
         again = sorted({*as_texts(batch.aside["groups"])} & {*as_texts(self.table.aside["groups"])})
