@@ -1,6 +1,7 @@
 """Monitors whose files, histories and groups are mixed up: nothing is passed over quietly, nothing lost."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -44,8 +45,7 @@ def test_a_file_that_was_put_back_is_told_from_its_history(tmp_path):
 
 def test_a_file_from_before_monitors_had_an_identity_goes_on(tmp_path):
     monitor = DriftMonitor("median", n_permutations=99, rng=0).fit(rows(0, 100))
-    old = monitor._assume(monitor._state.__class__(**{**vars(monitor._state), "identity": ""}))
-    old.save(tmp_path / "monitor")
+    monitor._assume(replace(monitor._state, identity="")).save(tmp_path / "monitor")
     kept = MonitorFile(tmp_path / "monitor", tmp_path / "history.sqlite")
     assert not kept.update(rows(1, 40), "monday").known
     assert kept.update(rows(1, 40), "monday").known
