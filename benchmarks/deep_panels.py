@@ -14,7 +14,7 @@ from torch import nn
 
 from benchmarks import RESULTS
 from benchmarks.deep_power import CRITERIA, SHIFT, make
-from benchmarks.draws import draw_study, finish, markdown
+from benchmarks.draws import decisions, draw_study, finish, markdown
 from cpmmd import Ascent, ComplexityPenalized, Deep, Plain, Ratio, SplitTest, two_sample_test
 from cpmmd.data.prepared import PreparedPool
 from cpmmd.selection.ascent import AscentSelector
@@ -29,7 +29,7 @@ def widths(count: int) -> None:
     panels = {"d=50 n=100": partial(mean_shift, n=100, d=50, shift=SHIFT)}
     methods = {f"width {w}": make("torch", ComplexityPenalized, w) for w in WIDTHS}
     study = draw_study("deep widths", panels, methods, count, {"n_permutations": 200})
-    print(markdown(finish(study, "deep_widths.jsonl"), panels, methods))
+    print(markdown(decisions(finish(study, "deep_widths.jsonl")), panels, methods))
 
 
 def higgs(count: int) -> None:
@@ -37,7 +37,7 @@ def higgs(count: int) -> None:
     panels = {"higgs n=500": partial(pairs.higgs, n=500)}
     methods = {name: make("torch", criterion) for name, criterion in CRITERIA.items()}
     study = draw_study("deep higgs", panels, methods, count, {"n_permutations": 200, "scale": "standard"})
-    print(markdown(finish(study, "deep_higgs.jsonl"), panels, methods))
+    print(markdown(decisions(finish(study, "deep_higgs.jsonl")), panels, methods))
 
 
 def digits(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +72,7 @@ def images(count: int) -> None:
         "plain-linear": "plain-linear",
     }
     study = draw_study("deep images", panels, methods, count, {"n_permutations": 200})
-    print(markdown(finish(study, "deep_images.jsonl"), panels, methods))
+    print(markdown(decisions(finish(study, "deep_images.jsonl")), panels, methods))
 
 
 def collapse(seeds: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from benchmarks.draws import draw_study, finish, markdown
+from benchmarks.draws import decisions, draw_study, finish, markdown
 from cpmmd import ComplexityPenalized, Deep, Plain, Ratio, SplitTest
 from experiments.panels import mean_shift
 
@@ -28,7 +28,7 @@ def main() -> None:
     panels = {f"d={d} n={n}": partial(mean_shift, n=n, d=d, shift=SHIFT) for d, n in CELLS}
     methods = {f"{name} ({init})": make(init, criterion) for init in chosen.inits for name, criterion in CRITERIA.items()}
     study = draw_study("deep power", panels, methods, chosen.repetitions, {"n_permutations": 200})
-    print(markdown(finish(study, "deep_power.jsonl"), panels, methods))
+    print(markdown(decisions(finish(study, "deep_power.jsonl")), panels, methods))
 
 
 if __name__ == "__main__":

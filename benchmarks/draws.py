@@ -64,9 +64,9 @@ def decisions(table: StudyTable) -> dict[tuple[str, str], list[bool]]:
     return found
 
 
-def markdown(table: StudyTable, panels: Iterable[str], methods: Iterable[str]) -> str:
+def markdown(found: Mapping[tuple[str, str], list[bool]], panels: Iterable[str], methods: Iterable[str]) -> str:
     """Return the powers as a Markdown table, one row a panel, with the fewest repetitions of its methods."""
-    found, names = decisions(table), list(methods)
+    names = list(methods)
     lines = ["| panel | " + " | ".join(names) + " | repetitions |", "| --- |" + " --- |" * (len(names) + 1)]
     for panel in panels:
         here = [found[panel, name] for name in names]

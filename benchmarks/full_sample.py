@@ -6,7 +6,7 @@ import argparse
 
 import numpy as np
 
-from benchmarks.draws import draw_study, finish, markdown
+from benchmarks.draws import decisions, draw_study, finish, markdown
 from benchmarks.timing import best_times, report
 from cpmmd import FullSampleTest, two_sample_test
 from cpmmd.core.parallel import threads
@@ -34,7 +34,7 @@ def bins(count: int) -> None:
         "rows": FullSampleTest(bins=10**9),
     }
     study = draw_study("full-sample bins", panels, methods, count, {"n_permutations": 499})
-    print(markdown(finish(study, "full_sample_bins.jsonl"), panels, methods))
+    print(markdown(decisions(finish(study, "full_sample_bins.jsonl")), panels, methods))
 
 
 if __name__ == "__main__":

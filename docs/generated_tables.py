@@ -44,9 +44,9 @@ def write(folder: Path) -> None:
 def _rejections() -> dict[tuple[str, str], list[int]]:
     """Whether each draw was rejected at level .05, by panel and method."""
     counts: dict[tuple[str, str], list[int]] = defaultdict(list)
-    _, *finished = map(json.loads, (RESULTS / "power_panels.jsonl").read_text().splitlines())  # the first line is a header
-    for one in finished:
-        if "values" in one:  # not one that failed
+    for path in sorted((RESULTS / "power_panels").glob("*.jsonl")):
+        _, *finished = map(json.loads, path.read_text().splitlines())  # the first line is a header
+        for one in (row for row in finished if "values" in row):  # not those that failed
             counts[one["cell"]["panel"], one["cell"]["method"]].append(int(one["values"]["pvalue"] <= 0.05))
     return counts
 
