@@ -22,7 +22,7 @@ from cpmmd.permutation.landmarks import landmark_count
 from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.procedures.full_sample import Setting
-from experiments.panels import PANELS, PUBLISHED, mixture
+from experiments.panels import PANELS, PUBLISHED, mixture, perturbed_uniform
 
 SEED, RELABELINGS, ALPHA, QUANTILE = 77001, 199, 0.05, 0.9
 FOLDER = RESULTS / "full_sample_study"  # not kept: some hundred megabytes
@@ -59,6 +59,8 @@ CHOOSE = {
         for name in ("correlation d=6 n=200", "mean d=20 n=75", "one of 50 n=100", "marginals d=5 n=200", "scale d=10 n=100")
     },
     "two scales n=200": two_scales,
+    **{f"bumps d=2 a={a} n={n}": partial(perturbed_uniform, n=n, d=2, amplitude=a) for a, n in ((0.7, 500), (0.9, 300))},
+    "bumps d=1 4 n=700": partial(perturbed_uniform, n=700, d=1, amplitude=2.7 / (4 * np.e), bumps=4),
 }
 GAUSSIAN, L1, LIFT = Bandwidth("gaussian"), LaplacianL1(), Polynomial(degree=2)
 CANDIDATES = {
@@ -77,6 +79,13 @@ CANDIDATES = {
     "S-L1 std 2": KernelClass(L1, "standard", narrowest=2, widest=2, gammas=GAMMAS[:2]),
     "S-L1 raw 2": KernelClass(L1, narrowest=2, widest=2, gammas=GAMMAS),
     "S-lift 4": KernelClass(LIFT, "standard", narrowest=4, widest=4, gammas=GAMMAS[:2]),
+    "G raw 1/8": KernelClass(GAUSSIAN, narrowest=1 / 8, widest=1 / 8),
+    "L1 raw 1/8": KernelClass(L1, narrowest=1 / 8, widest=1 / 8),
+    "S-G raw 1/8": KernelClass(GAUSSIAN, narrowest=1 / 8, widest=1 / 8, gammas=GAMMAS),
+}
+CHOSEN = {
+    **{"G raw 2 1": 1.5, "S-G raw 1 1/4": 1, "S-L1 std 2": 1, "radius": 0.7, "G std 1": 1, "S-G std 1": 0.5},
+    "lift 1/2": 0.5,
 }
 # Name -> class -> weight.
 UNIONS = {
@@ -84,10 +93,9 @@ UNIONS = {
     "+ S-G, S-L1": {"G raw 2 1": 1.5, "S-G raw 1 1/4": 1, "S-L1 std 2": 1, "radius": 0.7},
     "S-L2 for S-G": {"G raw 2 1": 1.5, "S-L2 raw 1": 1, "S-L1 std 2": 1, "radius": 0.7},
     "+ std": {"G raw 2 1": 1.5, "S-G raw 1 1/4": 1, "S-L1 std 2": 1, "radius": 0.7, "G std 1": 1, "S-G std 1": 0.5},
-    "chosen": {
-        **{"G raw 2 1": 1.5, "S-G raw 1 1/4": 1, "S-L1 std 2": 1, "radius": 0.7, "G std 1": 1, "S-G std 1": 0.5},
-        "lift 1/2": 0.5,
-    },
+    "chosen": CHOSEN,
+    "chosen, S-G 2": {**CHOSEN, "S-G raw 1 1/4": 2},
+    **{f"chosen + {narrow}": {**CHOSEN, narrow: 1} for narrow in ("G raw 1/8", "L1 raw 1/8", "S-G raw 1/8")},
 }
 
 
