@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,6 +56,14 @@ def finish(study: Study, file: str, *, jobs: int = 2) -> StudyTable:
     for one in table.failures:
         print(f"failed: {one.cell}: {one.error}")
     return table
+
+
+def again(study: Study, file: str, folder: Path, *, jobs: int = 2) -> str:
+    """Run what the file of results holds of a study again, resumable in another folder; say how many p-values are the same."""
+    kept = {one.key: one.values["pvalue"] for one in study.read(RESULTS / file).repetitions}
+    held = replace(study, cells=[one.cell for one in study.read(RESULTS / file).repetitions])
+    fresh = held.run(folder / file, n_jobs=jobs).repetitions if kept else ()
+    return f"{sum(one.values['pvalue'] == kept[one.key] for one in fresh)} of {len(kept)} p-values are the same"
 
 
 def decisions(table: StudyTable) -> dict[tuple[str, str], list[bool]]:

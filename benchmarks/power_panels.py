@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks import RESULTS
-from benchmarks.draws import decisions, draw_study, finish, markdown
+from benchmarks.draws import again, decisions, draw_study, finish, markdown
 from cpmmd import (
     Bandwidth,
     FullSampleTest,
@@ -81,7 +82,13 @@ def main() -> None:
     arguments.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS, metavar="METHOD")
     arguments.add_argument("--jobs", type=int, default=2)
     arguments.add_argument("--plot", action="store_true")
+    arguments.add_argument("--again", type=Path, metavar="FOLDER", help="run what is kept again, into a folder, and compare")
     chosen = arguments.parse_args()
+    if chosen.again is not None:
+        for method in chosen.methods:
+            part = study(chosen.panels, method, chosen.repetitions)
+            print(f"{method}: {again(part, file_of(method), chosen.again, jobs=chosen.jobs)}", flush=True)
+        return
     for method in chosen.methods:
         finish(study(chosen.panels, method, chosen.repetitions), file_of(method), jobs=chosen.jobs)
     found = finished(max(chosen.repetitions, DRAWS))
