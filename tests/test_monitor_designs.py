@@ -93,3 +93,37 @@ def test_what_a_design_cannot_be_is_said():
     assert monitor.number_ == 0
     with pytest.raises(InputError, match="name of a column"):
         DriftMonitor(groups=[1, 2]).fit(patients(rng, 0, 20))
+
+
+def shops(rng, counts):
+    """Rows of shops that differ from each other."""
+    shop = np.repeat(list(counts), list(counts.values()))
+    level = pd.Series({"big": 0.0, "small": 4.0, "rare": 9.0})[shop].to_numpy()
+    order = rng.permutation(len(shop))
+    return pd.DataFrame({"u": (level + rng.normal(size=len(shop)))[order], "shop": shop[order]})
+
+
+def test_a_batch_of_a_rare_stratum_alone_meets_its_own_rows():
+    # Of 500 rows drawn from all 20,000 one in 2,000 would be of the rare shop, and there would be nothing to compare.
+    rng = np.random.default_rng(9)
+    monitor = DriftMonitor("median", strata="shop", n_permutations=199, rng=0)
+    monitor.fit(shops(rng, {"big": 15_000, "small": 4_990, "rare": 10}))
+    answer = monitor.update(shops(rng, {"rare": 8}))
+    assert tuple(answer.result.sizes) == (10, 8)
+    assert not answer.notes
+
+
+@pytest.mark.parametrize("streams", [40, pytest.param(400, marks=pytest.mark.statistical)])
+def test_ranks_are_uniform_and_independent_where_batches_differ_in_their_strata(streams):
+    # 8 batches a stream of one, two or three shops: chi-square on 20 cells, and lag-1 correlation within four standard errors.
+    mixes = [{"rare": 6}, {"big": 20, "rare": 3}, {"small": 12}, {"big": 10, "small": 10, "rare": 2}] * 2
+    found = np.empty((streams, len(mixes)))
+    for seed in range(streams):
+        rng = np.random.default_rng([92, seed])
+        monitor = DriftMonitor("median", n_permutations=RELABELINGS, rng=seed, looks=(1,), past_rows=120, strata="shop")
+        monitor.fit(shops(rng, {"big": 60, "small": 40, "rare": 12}))
+        found[seed] = [monitor.update(shops(rng, mix)).pvalue for mix in mixes]
+    counts = np.bincount(np.round(found * (RELABELINGS + 1)).astype(int).ravel(), minlength=RELABELINGS + 2)[1:]
+    assert stats.chisquare(counts).pvalue > 1e-4
+    pairs = np.corrcoef(found[:, :-1].ravel(), found[:, 1:].ravel())[0, 1]
+    assert abs(pairs) < 4 / np.sqrt(found[:, 1:].size)

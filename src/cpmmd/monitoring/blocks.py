@@ -52,7 +52,7 @@ class BlockTest:
         drawing, breaking = keyed_rng(*key).spawn(2)
         first = number - look.batches + 1
         block, units = past.draw_since(first, self.batch_rows, drawing)
-        before = past.draw_before(first, max(past.count_of(LEAST_COMPARED), COMPARED * units), drawing)
+        before = past.draw_before(first, max(past.count_of(LEAST_COMPARED), COMPARED * units), drawing, beside=block)
         seed, procedure, options = short_seed(*key), self.plan.procedure, self.plan.options
         if units == 1:
             _check_alone(self.plan.design)

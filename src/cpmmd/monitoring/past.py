@@ -86,9 +86,16 @@ class Past:
         """Return some rows."""
         return Past(_own(self.table.take(rows)), self.numbers[rows])
 
-    def draw_before(self, first: int, count: int, rng: np.random.Generator) -> Table:
-        """Return at most so many units from before batch ``first``, at random and in random order."""
-        return self.table.take(self._rows_of(rng.permutation(np.unique(self.units[self.numbers < first]))[:count]))
+    def draw_before(self, first: int, count: int, rng: np.random.Generator, *, beside: Table) -> Table:
+        """Return at most so many units from before batch ``first``, at random and in random order.
+
+        Where a design has strata, units of those that are ``beside`` alone: nothing else is compared with it, and a stratum that
+        is rare in the past has its rows all the same. The choice follows from strata, never from values.
+        """
+        among = self.numbers < first
+        if "strata" in beside.aside:
+            among = among & np.isin(self.table.aside["strata"], np.unique(beside.aside["strata"]))
+        return self.table.take(self._rows_of(rng.permutation(np.unique(self.units[among]))[:count]))
 
     def draw_since(self, first: int, rows: int, rng: np.random.Generator) -> tuple[Table, int]:
         """Return units of batch ``first`` and later ones, of about so many rows, in the order they came in, and their number."""
