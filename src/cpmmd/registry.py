@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.resources import files
 
 from cpmmd.core import validation
+from cpmmd.core.call_text import call_text
 from cpmmd.errors import unknown_name
 from cpmmd.kernels.base import KernelFamily
 from cpmmd.procedures.base import Method, Procedure
@@ -57,7 +58,7 @@ def named_methods() -> dict[str, Method]:
 def find_method(method: str | Procedure) -> tuple[str, str, Procedure]:
     """Return a method's name, its one line (none for a procedure of the user's own) and its procedure."""
     if isinstance(method, Procedure):
-        return repr(method), "", method
+        return call_text(method), "", method
     if not isinstance(method, str):
         raise validation.wrong("method", "must be a name or a procedure such as SplitTest()", method)
     if method not in named_methods():
