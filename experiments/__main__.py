@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from cpmmd.errors import CpmmdError
+from experiments import arithmetic
 from experiments.base import RESULTS
 from experiments.data import at_hand
 from experiments.registry import MODULES, find
@@ -97,6 +98,9 @@ def run(chosen: argparse.Namespace) -> int:
         if absent:
             print(f"{name}: passed over, {absent[0]} is not at hand and a quick run downloads nothing", flush=True)
             continue
+        if find(name).timed and arithmetic.fixed():
+            bad += arithmetic.elsewhere_free(options_of(chosen, name))
+            continue
         table = find(name).run(results, repetitions=repetitions, jobs=chosen.jobs, progress=show, resume=chosen.resume)
         bad += len(table.failures)
         print(f"{name}: {len(table.repetitions)} repetitions, {time.perf_counter() - start:.0f} s now, ", end="")
@@ -104,6 +108,13 @@ def run(chosen: argparse.Namespace) -> int:
         for error, count in Counter(one.error for one in table.failures).most_common(3):
             print(f"  {count} failed: {error}", file=sys.stderr)
     return 1 if bad else 0
+
+
+def options_of(chosen: argparse.Namespace, name: str) -> list[str]:
+    """Return the arguments that run one id as ``chosen`` does."""
+    told = {"--reps": chosen.reps, "--data-dir": chosen.data_dir, "--results": chosen.results, "--jobs": chosen.jobs}
+    given = [f"{option}={value}" for option, value in told.items() if value is not None]
+    return ["run", name, "--resume" if chosen.resume else "--no-resume", *given, *(["--quick"] if chosen.quick else [])]
 
 
 def fetch(name: str) -> Path:
@@ -119,5 +130,18 @@ def show(name: str, done: int, total: int) -> None:
         print(f"\r{name}: {done} of {total}", end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
 
 
+def begin() -> int:
+    """Run the command line, what is not timed under the one arithmetic."""
+    chosen = parser().parse_args()
+    if chosen.command == "all" or (chosen.command == "run" and not is_timed(chosen.id)):
+        arithmetic.start_again_fixed()
+    return main()
+
+
+def is_timed(name: str) -> bool:
+    """Whether an id measures times."""
+    return name in MODULES and find(name).timed
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(begin())

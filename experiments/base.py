@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from cpmmd import Study, StudyTable
+from cpmmd.errors import InputError
+from experiments.arithmetic import FIXED, fixed
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -44,8 +46,7 @@ class Experiment:
     needs
         Names of the data sets it draws from.
     networks
-        Names of the methods that train a network, or ``ALL_CELLS``: another kind of processor gives other last digits, and
-        a hundred steps make them visible.
+        Names of the methods that train a network, or ``ALL_CELLS``: they need the one arithmetic of ``experiments.arithmetic``.
     note
         What a reader must know beside the numbers.
     """
@@ -68,17 +69,28 @@ class Experiment:
     def study(self, repetitions: int | None = None) -> Study:
         """Return the study, with the paper's repetitions unless told."""
         count = self.repetitions if repetitions is None else repetitions
-        return Study(self.id, self.task, self.cells, count, data_keys=self.data_keys, settings=self.settings)
+        settings = {**self.settings, "arithmetic": FIXED} if self.one_arithmetic else self.settings
+        return Study(self.id, self.task, self.cells, count, data_keys=self.data_keys, settings=settings)
 
     def run(
         self, results: Path, *, repetitions: int | None, jobs: int, progress: Progress | None, resume: bool = True
     ) -> StudyTable:
         """Run what is missing, or everything anew, and write the tables and the figure."""
+        if self.one_arithmetic and not fixed():
+            raise InputError(
+                f"{self.id} trains networks, whose last digits depend on the instructions that libraries choose when they are "
+                f"loaded. Run it as 'python -m experiments run {self.id}', which sets {', '.join(FIXED)} first."
+            )
         if not resume:
             set_aside(self.journal(results))
         table = self.study(repetitions).run(self.journal(results), n_jobs=1 if self.timed else jobs, progress=progress)
         self.publish(table, results)
         return table
+
+    @property
+    def one_arithmetic(self) -> bool:
+        """Whether its answers are the same elsewhere under the one arithmetic only."""
+        return not self.timed and any(map(self.trains, self.cells))
 
     def trains(self, cell: Cell) -> bool:
         """Whether a cell trains a network."""

@@ -1,9 +1,8 @@
 """Whether a run gives again what is committed: repetition by repetition, times excepted.
 
-All of them must be the same to rounding. A trained network is so on the same kind of processor only: a hundred steps carry the
-last digit of a product to the first ones of a criterion. Who runs on another kind may say so (``other_processor``): repetitions
-of trained networks may then differ, but not to one side. Of the values that differ, as many must be higher as lower, by a sign
-test for each kind of value of an id.
+All of them must be the same to rounding, trained networks by the one arithmetic of ``experiments.arithmetic``. Who runs where it
+is not to be had, on no x86-64 processor say, may say so (``other_processor``): repetitions of trained networks may then differ,
+but not to one side. Of the values that differ, as many must be higher as lower, by a sign test for each kind of value of an id.
 """
 
 from __future__ import annotations

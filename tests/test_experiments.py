@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 from cpmmd.errors import InputError
-from experiments import common, compare, data
+from experiments import arithmetic, common, compare, data
 from experiments.__main__ import main
 from experiments.base import PAPER, RESULTS, cell_of, read_csv
 from experiments.data import sources
@@ -31,6 +32,7 @@ from experiments.registry import MODULES, find
 from experiments.verify import verify
 
 ROOT = Path(__file__).parents[1]
+DONE = subprocess.CompletedProcess([], 0)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -272,6 +274,33 @@ def test_a_run_gives_the_committed_repetitions_again(one_small_run, capsys):
     assert verify("linear", fresh=one_small_run, kept=RESULTS) == 1  # nothing was run
     assert verify("rates", fresh=one_small_run, kept=RESULTS) == 0
     assert f"{len(find('rates').cells)} of {len(find('rates').cells)} repetitions are the same" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(
+    platform.machine().lower() not in ("x86_64", "amd64"), reason="the one arithmetic is one of x86-64 processors"
+)
+def test_a_network_trained_again_is_the_committed_one_whatever_instructions_the_caller_chose(tmp_path):
+    pytest.importorskip("torch")
+    other = {**os.environ, "MKL_CBWR": "AUTO", "OPENBLAS_CORETYPE": "Nehalem", "ATEN_CPU_CAPABILITY": "default"}
+    command = [sys.executable, "-m", "experiments", "run", "c1-shift", "--reps", "1", "--jobs", "1", "--results", str(tmp_path)]
+    assert subprocess.run(command, cwd=ROOT, env=other, check=False).returncode == 0
+    assert verify("c1-shift", fresh=tmp_path, kept=RESULTS) == 0
+
+
+def test_a_network_is_not_trained_under_just_any_arithmetic(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("MKL_CBWR", raising=False)
+    assert main(["run", "c1-shift", "--reps", "1", "--results", str(tmp_path)]) == 2
+    assert "python -m experiments run c1-shift" in capsys.readouterr().err
+
+
+def test_what_measures_times_runs_with_the_fastest_instructions(tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(arithmetic.subprocess, "run", lambda command, **rest: started.append((command, rest["env"])) or DONE)
+    monkeypatch.setattr(arithmetic, "fixed", lambda: True)
+    assert main(["run", "cost", "--reps", "2", "--no-resume", "--results", str(tmp_path)]) == 0
+    ((command, environment),) = started
+    assert command[3:] == ["run", "cost", "--no-resume", "--reps=2", f"--results={tmp_path}", "--jobs=2"]
+    assert not arithmetic.FIXED.keys() & environment.keys()
 
 
 def test_a_repetition_that_differs_is_told(one_small_run, capsys):
