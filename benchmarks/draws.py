@@ -60,9 +60,9 @@ def finish(study: Study, file: str, *, jobs: int = 2) -> StudyTable:
 
 def again(study: Study, file: str, folder: Path, *, jobs: int = 2) -> str:
     """Run what the file of results holds of a study again, resumable in another folder; say how many p-values are the same."""
-    kept = {one.key: one.values["pvalue"] for one in study.read(RESULTS / file).repetitions}
-    held = replace(study, cells=[one.cell for one in study.read(RESULTS / file).repetitions])
-    fresh = held.run(folder / file, n_jobs=jobs).repetitions if kept else ()
+    before = study.read(RESULTS / file).repetitions
+    kept = {one.key: one.values["pvalue"] for one in before}
+    fresh = replace(study, cells=[one.cell for one in before]).run(folder / file, n_jobs=jobs).repetitions if kept else ()
     return f"{sum(one.values['pvalue'] == kept[one.key] for one in fresh)} of {len(kept)} p-values are the same"
 
 
