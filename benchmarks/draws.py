@@ -68,10 +68,22 @@ def again(study: Study, file: str, folder: Path, *, jobs: int = 2) -> str:
 
 def decisions(table: StudyTable) -> dict[tuple[str, str], list[bool]]:
     """Return whether each finished draw was rejected, by panel and method."""
-    found = defaultdict(list)
+    return {cell: list(drawn.values()) for cell, drawn in decisions_by_draw(table).items()}
+
+
+def decisions_by_draw(table: StudyTable) -> dict[tuple[str, str], dict[int, bool]]:
+    """Return the same with the number of each draw: methods have draws in common."""
+    found: dict[tuple[str, str], dict[int, bool]] = defaultdict(dict)
     for one in table.repetitions:
-        found[one.cell["panel"], one.cell["method"]].append(one.values["pvalue"] <= ALPHA)
+        found[one.cell["panel"], one.cell["method"]][one.cell["draw"]] = one.values["pvalue"] <= ALPHA
     return found
+
+
+def lead(own: Mapping[int, bool], other: Mapping[int, bool]) -> tuple[float, float, int]:
+    """Return how far another method is ahead on the draws both have, the standard error of that, and how many these are."""
+    common = sorted(set(own) & set(other))
+    difference = np.array([other[draw] for draw in common], float) - np.array([own[draw] for draw in common], float)
+    return float(difference.mean()), float(difference.std() / np.sqrt(len(common))), len(common)
 
 
 def markdown(found: Mapping[tuple[str, str], list[bool]], panels: Iterable[str], methods: Iterable[str]) -> str:
