@@ -12,7 +12,7 @@ from cpmmd.errors import InputError
 from cpmmd.permutation.contrasts import Contrast
 
 RNG = np.random.default_rng(11)
-LEFT_OUT = "1 stratum of one sample only, but for groups in both, left out: '0' (0 rows of x, 20 of y)"
+LEFT_OUT = "1 stratum of one sample only, but for groups in both, left out: '0' (0 rows of the first sample, 20 of the second)"
 # Group 0 is in both samples, and all that x has of stratum 0.
 GROUPS = (
     np.r_[np.repeat(0, 5), np.repeat(np.arange(10, 18), 5)],

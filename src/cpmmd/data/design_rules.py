@@ -109,7 +109,7 @@ def _in_both(coded: Coded, stratum: Rows, in_y: Labels) -> tuple[Labels, list[st
     apart = "" if np.array_equal(stratum, coded["strata"][0]) else ", but for groups in both,"
     names = name_some(coded["strata"][1][alone])
     note = f"{counted(len(alone), 'stratum', 'strata')} of one sample only{apart} left out: {names}"
-    return kept, [f"{note} ({counted(left[0], 'row')} of x, {left[1]} of y)"]
+    return kept, [f"{note} ({counted(left[0], 'row')} of the first sample, {left[1]} of the second)"]
 
 
 def _groups_in_strata(coded: Coded, stratum: Rows, in_y: Labels) -> tuple[Rows, list[str]]:

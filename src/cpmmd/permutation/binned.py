@@ -25,7 +25,7 @@ from cpmmd.permutation.dense import quadratic_forms
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import TilePlan
 
-TARGET_BINS = 200  # in all; 50 to 100 already cost no visible power
+TARGET_BINS = 200  # in all: as powerful as rows one by one; 100 are not on small modes (benchmarks/full_sample.py)
 FEWEST_BINS = 40  # of the smaller sample, where that does not make too many in all
 MOST_BINS = 1000  # in all: a kernel's sums are then at most 8 MB
 FEW_COLUMNS = 16  # of a bin: summing so few along a row costs numpy several times what adding slices does
