@@ -67,18 +67,16 @@ def power(wanted: Callable[[str], bool]) -> str:
 
 
 def published() -> str:
-    """Power on the panels of the peers' papers beside what those print."""
+    """Power on the panels of the peers' papers, with the number of draws, beside what those print."""
     counts = _rejections()
-    lines = [
-        "| panel | cp-full | " + " | ".join(f"{peer}, printed" for peer in PRINTED) + " |",
-        "|" + " --- |" * (len(PRINTED) + 2),
-    ]
+    measured = [method for method in METHODS if any(counts[panel, method] for panel in PUBLISHED)]
+    heads = [*measured, *(f"{peer}, printed" for peer in PRINTED)]
+    lines = ["| panel | " + " | ".join(heads) + " |", "|" + " --- |" * (len(heads) + 1)]
     for panel in PUBLISHED:
-        own = counts[panel, "cp-full"]
-        if not own:
-            continue
-        numbers = [f"{printed[panel]:.3f}" if panel in printed else "" for printed in PRINTED.values()]
-        lines.append(f"| {panel} | {sum(own) / len(own):.3f} ({len(own)}) | " + " | ".join(numbers) + " |")
+        found = [counts[panel, method] for method in measured]
+        cells = [f"{sum(c) / len(c):.3f} ({len(c)})" if c else "" for c in found]
+        cells += [f"{printed[panel]:.3f}" if panel in printed else "" for printed in PRINTED.values()]
+        lines.append(f"| {panel} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
