@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from cpmmd.permutation.directions import Directions, Sketch, landmark_directions
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.paths import PLAIN, Grid, Path
 
+T = TypeVar("T")
 LANDMARKS = 200  # of a pool up to DOUBLE_ROWS: 300 and 500 have no more power (docs/theory/full-sample.md)
 MOST_LANDMARKS = 512  # of larger ones, from 65,536 rows on; between, twice the root of their number
 DOUBLE_ROWS = 4096
@@ -99,17 +100,18 @@ def landmark_paths(view: View, grids: Sequence[Grid], units: Sequence[float]) ->
 def kernel_path(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
     """Return the statistics of one fixed kernel for every spectral parameter."""
     if view.rows <= DOUBLE_ROWS:
-        return _directions(view, kernel, principal=True).statistics(view.bins, view.labels, gammas)
+        ((_, values),) = _members(view, gammas, lambda one: _directions(view, one, principal=True), [kernel])
+        return values
     (sketch,) = _stream(view, tiler_for(kernel, view.sample), [kernel.gram(view.landmarks)], [True])
-    return landmark_directions(sketch, view.bins).statistics(view.bins, view.labels, gammas)
+    ((_, values),) = _members(view, gammas, lambda one: landmark_directions(one, view.bins), [sketch])
+    return values
 
 
 def _double_path(view: View, grid: Grid, bandwidths: Array) -> Path:
     def one(bandwidth: float) -> Directions:
         return _directions(view, ScaledKernel(grid.family, bandwidth), principal=bool(grid.gammas))
 
-    found = dict(zip(bandwidths.tolist(), map_apart(one, bandwidths.tolist()), strict=True))
-    return _path(view, grid, found)
+    return _path(view, grid, bandwidths, one, bandwidths.tolist())
 
 
 def _directions(view: View, kernel: Kernel, *, principal: bool) -> Directions:
@@ -137,16 +139,28 @@ def _streamed_path(view: View, grid: Grid, bandwidths: Array, sketches: Sequence
     def one(sketch: Sketch) -> Directions:
         return landmark_directions(sketch, view.bins, principal=bool(grid.gammas))
 
-    found = dict(zip(bandwidths[:count].tolist(), map_apart(one, sketches[:count]), strict=True))
-    return _path(view, grid, found)
+    return _path(view, grid, bandwidths[:count], one, sketches[:count])
 
 
-def _path(view: View, grid: Grid, found: dict[float, Directions]) -> Path:
+def _path(view: View, grid: Grid, bandwidths: Array, find: Callable[[T], Directions], items: Sequence[T]) -> Path:
     """Return all members: every spectral parameter of the widest bandwidth, then of the next."""
     gammas = grid.gammas or (PLAIN,)
-    values = np.concatenate([one.statistics(view.bins, view.labels, gammas) for one in found.values()])
-    members = np.repeat(list(found), len(gammas))
-    return Path(grid.family, members, values, np.tile(gammas, len(found)), found, view.landmarks)
+    found, values = zip(*_members(view, gammas, find, items), strict=True)
+    directions = dict(zip(bandwidths.tolist(), found, strict=True))
+    members = np.repeat(bandwidths, len(gammas))
+    return Path(grid.family, members, np.concatenate(values), np.tile(gammas, len(found)), directions, view.landmarks)
+
+
+def _members(
+    view: View, gammas: Sequence[float], find: Callable[[T], Directions], items: Sequence[T]
+) -> list[tuple[Directions, Array]]:
+    """Return the directions of each kernel and its statistics; one after the other or apart, to the same digits."""
+
+    def one(item: T) -> tuple[Directions, Array]:
+        found = find(item)
+        return found, found.statistics(view.bins, view.labels, gammas)
+
+    return map_apart(one, items)
 
 
 def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[Array]) -> list[Sketch]:

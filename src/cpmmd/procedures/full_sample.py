@@ -22,7 +22,7 @@ from cpmmd.permutation.engine import Engine, left_out
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.landmarks import COVARIANCE_ROWS, DOUBLE_ROWS, View, kernel_path, landmark_count, landmark_paths
 from cpmmd.permutation.memory import plan_tiles
-from cpmmd.permutation.paths import MEDIAN_ROWS, PLAIN, Path, geometry_paths
+from cpmmd.permutation.paths import MEDIAN_ROWS, PLAIN, TILE_ROWS, Path, geometry_paths
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.permutation.unit_bins import unit_bins
@@ -282,7 +282,9 @@ def _simplest(entrants: Sequence[_Entrant], threshold: float) -> tuple[int, int]
 
 def _pairwise(kernel: Kernel, rows: _Coordinates, setting: Setting) -> Array:
     bins = setting.bins
-    plan = plan_tiles(setting.memory_limit, width=rows.sample.shape[1], n_kernels=1, bins=bins.count)
+    tile_rows = min(TILE_ROWS, len(bins.order))  # whatever the memory: scores must not depend on it
+    width = rows.sample.shape[1]
+    plan = plan_tiles(setting.memory_limit, width=width, n_kernels=1, bins=bins.count, tile_rows=tile_rows, fewest=tile_rows)
     sums = bin_sums(rows.load, tiler_for(kernel, rows.sample), bins, plan)
     return binned_statistics(sums[0], bins, setting.labels)[None]
 
