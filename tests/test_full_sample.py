@@ -141,14 +141,33 @@ ENGINES = {
 }
 
 
-@pytest.mark.parametrize("repetitions", [250, pytest.param(2000, marks=pytest.mark.statistical)])
+def rare_rows(rng):
+    return tuple((rng.random((rows, 2)) < 0.01).astype(float) for rows in (90, 130))
+
+
+def heavy_rows(rng):
+    return tuple(rng.standard_cauchy(size=(rows, 2)) ** 3 for rows in (90, 130))
+
+
+def wide_rows(rng):
+    return rng.normal(size=(45, 150)), rng.normal(size=(60, 150))
+
+
+POOLS = [unequal_rows, rare_rows, heavy_rows, wide_rows]
+OFTEN = pytest.mark.statistical
+
+
+@pytest.mark.parametrize(
+    ("null", "repetitions"),
+    [(unequal_rows, 250), (rare_rows, 100), (heavy_rows, 100), *(pytest.param(null, 2000, marks=OFTEN) for null in POOLS)],
+)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_level_is_exact_with_every_engine(engine, repetitions, monkeypatch):
+def test_level_is_exact_with_every_engine(engine, null, repetitions, monkeypatch):
     method, settings = ENGINES[engine]
     for module in (landmarks, full_sample):
         for name, value in settings.items():
             monkeypatch.setattr(module, name, value)
-    assert_level(null_pvalues(method, unequal_rows, repetitions, seed=22))
+    assert_level(null_pvalues(method, null, repetitions, seed=22))
 
 
 @pytest.mark.parametrize("repetitions", [1000, pytest.param(10_000, marks=pytest.mark.statistical)])

@@ -63,10 +63,9 @@ def kernel_matrix_test(
     m : int
         Number of rows of the first sample.
     gammas : sequence of float
-        Spectral parameters, such as ``(1e-1, 1e-2, 1e-3)``: the squared MMD is searched together with the statistics whose
-        principal directions of the kernel are divided by their variance plus this share of the largest, and the largest tail score
-        is ranked, under every relabeling alike. What a kernel hides in directions of small variance is found; eigenvectors of the
-        whole matrix are needed. None of them: the squared MMD alone.
+        Spectral parameters, such as ``(1e-1, 1e-2, 1e-3)``: beside the squared MMD, statistics whose principal directions of the
+        kernel are divided by their variance plus this share of the largest; the largest tail score is ranked, under every
+        relabeling alike. Finds what a kernel hides in directions of small variance, for the eigenvectors of the whole matrix.
     alpha, n_permutations, rng, n_jobs, memory_limit, progress
         As for :func:`two_sample_test`. All C(N, m) relabelings are used where they are fewer than ``n_permutations``.
     groups, strata, pairs : pair of arrays, optional
@@ -78,7 +77,7 @@ def kernel_matrix_test(
     Returns
     -------
     TestResult
-        With ``pvalue``, ``statistic`` (the unbiased squared MMD, or with ``gammas`` the largest score), ``null_distribution``, ...;
+        With ``pvalue``, ``statistic`` (the unbiased squared MMD; with ``gammas`` the largest score), ``null_distribution``, ...;
         it has no rows to explain.
 
     Examples
@@ -96,9 +95,8 @@ def kernel_matrix_test(
     count = OWN_PERMUTATIONS if n_permutations is None else n_permutations
     design = {"groups": groups, "strata": strata, "pairs": pairs, "blocks": blocks}
     plan = TestOptions(alpha=alpha, n_permutations=count, n_jobs=n_jobs, memory_limit=memory_limit, **design).plan()
-    require_dense(
-        plan.options.memory_limit, rows=len(matrix), matrices=4 if spectral else 1, method="The test of a kernel matrix"
-    )
+    searched, held = ({"gammas": spectral}, 4) if spectral else ({}, 1)
+    require_dense(plan.options.memory_limit, rows=len(matrix), matrices=held, method="The test of a kernel matrix")
     seed, generator = resolve_rng(rng)
     made = _design(plan.design, m, len(matrix) - m)
     with threads(plan.n_jobs), reporting_to(progress):
@@ -129,9 +127,7 @@ def kernel_matrix_test(
         exact=made is None or made.exact,
         citations=("gretton2012kernel", *(("hagrass2024spectral",) if spectral else ())),
         seed=seed,
-        call=_call(
-            m, {**({"gammas": spectral} if spectral else {}), "alpha": alpha, "n_permutations": count, **plan.design.call}, seed
-        ),
+        call=_call(m, {**searched, "alpha": alpha, "n_permutations": count, **plan.design.call}, seed),
     )
 
 
