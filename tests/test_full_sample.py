@@ -8,12 +8,11 @@ from scipy import stats
 
 from cpmmd import Bandwidth, CpmmdError, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius, SplitTest, two_sample_test
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation import landmarks, mmd
+from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import cut_bins, relabelings
 from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.permutation.paths import Grid, bandwidth_multiples, geometry_paths
 from cpmmd.permutation.scores import tail_scores
-from cpmmd.procedures import full_sample
 from cpmmd.procedures.split import COMBINE
 from helpers import NULLS, assert_level, most_rejections, null_pvalues, two_scale_mixture
 
@@ -135,9 +134,9 @@ def unequal_rows(rng):
 
 
 ENGINES = {
-    "binned": (FullSampleTest(bins=40), {}),
-    "landmarks": (FullSampleTest(landmarks=30), {}),
-    "streamed": (FullSampleTest(bins=40, landmarks=30), {"DOUBLE_ROWS": 0, "COVARIANCE_ROWS": 100}),
+    "binned": FullSampleTest(bins=40),
+    "landmarks": FullSampleTest(landmarks=30),
+    "streamed": FullSampleTest(bins=40, landmarks=30, pair_rows=0, covariance_rows=100),
 }
 
 
@@ -162,12 +161,8 @@ OFTEN = pytest.mark.statistical
     [(unequal_rows, 250), (rare_rows, 100), (heavy_rows, 100), *(pytest.param(null, 2000, marks=OFTEN) for null in POOLS)],
 )
 @pytest.mark.parametrize("engine", ENGINES)
-def test_level_is_exact_with_every_engine(engine, null, repetitions, monkeypatch):
-    method, settings = ENGINES[engine]
-    for module in (landmarks, full_sample):
-        for name, value in settings.items():
-            monkeypatch.setattr(module, name, value)
-    assert_level(null_pvalues(method, null, repetitions, seed=22))
+def test_level_is_exact_with_every_engine(engine, null, repetitions):
+    assert_level(null_pvalues(ENGINES[engine], null, repetitions, seed=22))
 
 
 @pytest.mark.parametrize("repetitions", [1000, pytest.param(10_000, marks=pytest.mark.statistical)])
