@@ -18,7 +18,7 @@ from cpmmd.explain.columns import columns_of
 from cpmmd.explain.effects import Sample, mean_effect, share_effect, spread_effect
 from cpmmd.explain.features import ranks_inside
 from cpmmd.explain.strata import Strata
-from cpmmd.permutation.labels import Relabelings
+from cpmmd.permutation.binned import relabelings
 from cpmmd.permutation.unit_bins import unit_bins
 from cpmmd.permutation.units import Units
 from cpmmd.report.content import content
@@ -36,8 +36,7 @@ def designed(x, y, rng, count=199, target=None, **design):
     """Return the pool of a design and what a test relabels."""
     pool = read_pool(x, y, missing="impute", design=DesignOptions(**design))
     bins = unit_bins(pool.design, rng, target=target)
-    labels = Relabelings.draw(bins.count, bins.first, count, rng, strata=bins.contrast.strata)
-    return pool, Units.of(bins, labels)
+    return pool, Units.of(bins, relabelings(bins, count, rng))
 
 
 def tables_of(x, y, rng, count=199, **design):

@@ -8,12 +8,11 @@ from scipy import stats
 
 from cpmmd import Bandwidth, CpmmdError, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius, SplitTest, two_sample_test
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation import landmarks, mmd
+from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import cut_bins, relabelings
 from cpmmd.permutation.memory import DEFAULT_LIMIT
 from cpmmd.permutation.paths import Grid, bandwidth_multiples, geometry_paths
 from cpmmd.permutation.scores import tail_scores
-from cpmmd.procedures import full_sample
 from cpmmd.procedures.split import COMBINE
 from helpers import NULLS, assert_level, most_rejections, null_pvalues, two_scale_mixture
 
@@ -25,8 +24,7 @@ X, Y = RNG.normal(size=(70, 3)), RNG.normal(0.4, 1.2, size=(90, 3))
 def test_bins_hold_every_row_once_but_the_left_over(m, n):
     bins = cut_bins(m, n, np.random.default_rng(0))
     assert len(np.unique(bins.order)) == len(bins.order) == bins.count * bins.size
-    assert (bins.order[: bins.m] < m).all()
-    assert (bins.order[bins.m :] >= m).all()
+    np.testing.assert_array_equal(bins.order < m, np.repeat(bins.of_x, bins.size))
     assert (bins.m + bins.dropped[0], bins.n + bins.dropped[1]) == (m, n)
     assert max(bins.dropped) < bins.size
 
@@ -59,7 +57,7 @@ def test_paths_equal_kernels_evaluated_one_by_one(family):
     assert len(path.bandwidths) >= 5
     for sigma, values in zip(path.bandwidths, path.mmd2, strict=True):
         K = ScaledKernel(family, sigma).gram(rows[bins.order])
-        w = np.arange(len(K)) < bins.m
+        w = bins.order < 120
         exact = mmd.unbiased_mmd2(K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)])
         # Single precision tiles, and squaring doubles their relative error six times at most.
         assert values[0] == pytest.approx(exact, abs=2e-6)
@@ -136,20 +134,35 @@ def unequal_rows(rng):
 
 
 ENGINES = {
-    "binned": (FullSampleTest(bins=40), {}),
-    "landmarks": (FullSampleTest(landmarks=30), {}),
-    "streamed": (FullSampleTest(bins=40, landmarks=30), {"DOUBLE_ROWS": 0, "COVARIANCE_ROWS": 100}),
+    "binned": FullSampleTest(bins=40),
+    "landmarks": FullSampleTest(landmarks=30),
+    "streamed": FullSampleTest(bins=40, landmarks=30, pair_rows=0, covariance_rows=100),
 }
 
 
-@pytest.mark.parametrize("repetitions", [250, pytest.param(2000, marks=pytest.mark.statistical)])
+def rare_rows(rng):
+    return tuple((rng.random((rows, 2)) < 0.01).astype(float) for rows in (90, 130))
+
+
+def heavy_rows(rng):
+    return tuple(rng.standard_cauchy(size=(rows, 2)) ** 3 for rows in (90, 130))
+
+
+def wide_rows(rng):
+    return rng.normal(size=(45, 150)), rng.normal(size=(60, 150))
+
+
+POOLS = [unequal_rows, rare_rows, heavy_rows, wide_rows]
+OFTEN = pytest.mark.statistical
+
+
+@pytest.mark.parametrize(
+    ("null", "repetitions"),
+    [(unequal_rows, 250), (rare_rows, 100), (heavy_rows, 100), *(pytest.param(null, 2000, marks=OFTEN) for null in POOLS)],
+)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_level_is_exact_with_every_engine(engine, repetitions, monkeypatch):
-    method, settings = ENGINES[engine]
-    for module in (landmarks, full_sample):
-        for name, value in settings.items():
-            monkeypatch.setattr(module, name, value)
-    assert_level(null_pvalues(method, unequal_rows, repetitions, seed=22))
+def test_level_is_exact_with_every_engine(engine, null, repetitions):
+    assert_level(null_pvalues(ENGINES[engine], null, repetitions, seed=22))
 
 
 @pytest.mark.parametrize("repetitions", [1000, pytest.param(10_000, marks=pytest.mark.statistical)])

@@ -8,6 +8,7 @@ import pytest
 from cpmmd import Bandwidth, kernel_matrix_test, two_sample_test
 from cpmmd.errors import InputError
 from cpmmd.permutation import mmd
+from cpmmd.permutation.scores import tail_scores
 
 
 def gram(size, seed=0):
@@ -77,3 +78,55 @@ def test_pairs_under_a_kernel_of_tiny_values_are_ranked_as_under_one_of_large_va
         pairs = (np.arange(30), np.arange(30))
         results = [kernel_matrix_test(K, 30, pairs=pairs, rng=1, n_permutations=199) for K in (tiny, large)]
         assert results[0].pvalue == results[1].pvalue < 1
+
+
+# --- spectral parameters ----------------------------------------------------------------------------------------------
+
+GAMMAS = (1e-1, 1e-3)
+
+
+def test_spectral_statistics_are_ranked_among_all_relabelings():
+    K, m = gram(8, 4), 4
+    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    variances, vectors = np.linalg.eigh(centred)
+    variances, vectors = variances[1:], vectors[:, 1:]  # the constant one has none
+    weights = [np.ones(7), *((1 + g) * variances[-1] / (variances + g * variances[-1]) for g in GAMMAS)]
+    values = []
+    for chosen in combinations(range(8), m):
+        x, y = np.array(chosen), np.setdiff1d(np.arange(8), chosen)
+        row = []
+        for weight in weights:
+            own = (vectors * (weight * variances)) @ vectors.T
+            row.append(mmd.unbiased_mmd2(own[np.ix_(x, x)], own[np.ix_(y, y)], own[np.ix_(x, y)]))
+        values.append(row)
+    scores = tail_scores(np.array(values).T).max(axis=0)
+    result = kernel_matrix_test(K, m, gammas=GAMMAS)
+    assert result.exhaustive
+    assert result.statistic == pytest.approx(scores[0], rel=1e-6)
+    assert result.pvalue == np.mean(scores >= scores[0] - 1e-6)
+
+
+def test_spectral_parameters_find_what_the_kernel_hides():
+    rng = np.random.default_rng(0)
+    modes = 3.0 * rng.integers(0, 2, 300)
+    rows = 0.1 * rng.normal(size=(300, 2)) + np.column_stack([modes + 0.08 * (np.arange(300) >= 150), np.zeros(300)])
+    K = Bandwidth().gram(2.0, rows)
+    assert kernel_matrix_test(K, 150, rng=0).pvalue > 0.05
+    found = kernel_matrix_test(K, 150, gammas=(1e-1, 1e-2, 1e-3, 1e-4), rng=0)
+    assert found.pvalue == 0.001
+    assert "gammas=(0.1, 0.01, 0.001, 0.0001)" in found.call
+    assert "hagrass2024spectral" in found.citations
+
+
+@pytest.mark.parametrize("design", [{}, {"pairs": True}, {"strata": True}])
+def test_level_of_spectral_parameters(design):
+    # 400 repetitions at level .05: 33 rejections is the 99.9% point of Binomial(400, .05).
+    names = {"pairs": (np.arange(20),) * 2, "strata": (np.arange(20) % 2,) * 2}
+    given = {name: names[name] for name in design}
+    tests = (kernel_matrix_test(gram(40, seed), 20, gammas=GAMMAS, n_permutations=99, rng=seed, **given) for seed in range(400))
+    assert sum(one.pvalue <= 0.05 for one in tests) <= 33
+
+
+def test_gammas_that_are_none_are_refused():
+    with pytest.raises(InputError, match="gammas"):
+        kernel_matrix_test(gram(10), 5, gammas=(0.0,))

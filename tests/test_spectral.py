@@ -1,5 +1,7 @@
 """Spectral regularisation and landmarks: the statistic against dense definitions, the engine against itself, bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -86,9 +88,8 @@ def test_streamed_paths_are_those_of_whole_matrices(family, target, monkeypatch)
     ]
     monkeypatch.setitem(directions.RIDGE, np.dtype(np.float64), directions.RIDGE[np.dtype(np.float32)])
     double = landmark_paths(view_of(rows, bins, labels, 50), grids, [unit, unit])
-    monkeypatch.setattr(landmarks, "DOUBLE_ROWS", 0)
     monkeypatch.setattr(landmarks, "TILE_ROWS", 70)
-    streamed = landmark_paths(view_of(rows, bins, labels, 50), grids, [unit, unit])
+    streamed = landmark_paths(replace(view_of(rows, bins, labels, 50), pair_rows=0), grids, [unit, unit])
     for one, other in zip(double, streamed, strict=True):
         np.testing.assert_array_equal(one.bandwidths, other.bandwidths)
         np.testing.assert_array_equal(one.gammas, other.gammas)
@@ -169,6 +170,8 @@ def test_degenerate_pools_give_an_answer(name):
         lambda: KernelClass(Bandwidth(), ratio=1.7),
         lambda: KernelClass(Bandwidth(), ratio=1.0),
         lambda: FullSampleTest(landmarks=1),
+        lambda: FullSampleTest(pair_rows=-1),
+        lambda: FullSampleTest(covariance_rows=3),
     ],
 )
 def test_options_that_are_none_are_refused(make):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,17 @@ from cpmmd.data.design_rules import make_design
 from cpmmd.data.designs import BLOCKS_NOTE, Design
 from cpmmd.data.table import read_table
 from cpmmd.errors import InputError
-from cpmmd.permutation.binned import relabelings
+from cpmmd.permutation.binned import relabelings, take_bins
 from cpmmd.permutation.dense import permutation_test
 from cpmmd.permutation.engine import Engine, rank_units
 from cpmmd.permutation.enough import require_relabelings
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import require_dense
 from cpmmd.permutation.ranking import Ranking
+from cpmmd.permutation.spectral_test import rank_matrix
 from cpmmd.permutation.unit_bins import unit_bins
 from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD, RunOptions, note_powerless
+from cpmmd.procedures.split import SPECTRAL
 from cpmmd.results import TestResult
 
 METHOD = "kernel matrix"
@@ -36,6 +39,7 @@ def kernel_matrix_test(
     K: Any,
     m: int,
     *,
+    gammas: Sequence[float] = (),
     alpha: float = 0.05,
     n_permutations: int | None = None,
     rng: RNG = None,
@@ -58,6 +62,10 @@ def kernel_matrix_test(
         Kernel matrix of the pooled rows, those of the first sample first: symmetric and finite.
     m : int
         Number of rows of the first sample.
+    gammas : sequence of float
+        Spectral parameters, such as ``(1e-1, 1e-2, 1e-3)``: beside the squared MMD, statistics whose principal directions of the
+        kernel are divided by their variance plus this share of the largest; the largest tail score is ranked, under every
+        relabeling alike. Finds what a kernel hides in directions of small variance, for the eigenvectors of the whole matrix.
     alpha, n_permutations, rng, n_jobs, memory_limit, progress
         As for :func:`two_sample_test`. All C(N, m) relabelings are used where they are fewer than ``n_permutations``.
     groups, strata, pairs : pair of arrays, optional
@@ -69,7 +77,8 @@ def kernel_matrix_test(
     Returns
     -------
     TestResult
-        With ``pvalue``, ``statistic`` (the unbiased squared MMD), ``null_distribution``, ...; it has no rows to explain.
+        With ``pvalue``, ``statistic`` (the unbiased squared MMD; with ``gammas`` the largest score), ``null_distribution``, ...;
+        it has no rows to explain.
 
     Examples
     --------
@@ -81,15 +90,19 @@ def kernel_matrix_test(
     0.007936507936507936
     """
     matrix = _check_matrix(K)
+    spectral = validation.gammas(gammas)
     m = validation.whole("m", m, at_least=2, at_most=len(matrix) - 2)
     count = OWN_PERMUTATIONS if n_permutations is None else n_permutations
     design = {"groups": groups, "strata": strata, "pairs": pairs, "blocks": blocks}
     plan = TestOptions(alpha=alpha, n_permutations=count, n_jobs=n_jobs, memory_limit=memory_limit, **design).plan()
-    require_dense(plan.options.memory_limit, rows=len(matrix), matrices=1, method="The test of a kernel matrix")
+    searched, held = ({"gammas": spectral}, 4) if spectral else ({}, 1)
+    require_dense(plan.options.memory_limit, rows=len(matrix), matrices=held, method="The test of a kernel matrix")
     seed, generator = resolve_rng(rng)
     made = _design(plan.design, m, len(matrix) - m)
     with threads(plan.n_jobs), reporting_to(progress):
-        if made is None:
+        if spectral:
+            ranking = _spectral(matrix, m, made, spectral, plan.options, generator)
+        elif made is None:
             labels = Relabelings.draw(len(matrix), m, count, generator, plan.options.memory_limit)
             ranking = permutation_test(matrix, m, labels)
         else:
@@ -99,7 +112,7 @@ def kernel_matrix_test(
         method=METHOD,
         summary="one fixed kernel, given by its matrix",
         statistic=ranking.statistic,
-        statistic_meaning=SQUARED_MMD,
+        statistic_meaning=SPECTRAL if spectral else SQUARED_MMD,
         pvalue=ranking.pvalue,
         alpha=plan.options.alpha,
         null_distribution=ranking.null_distribution,
@@ -112,9 +125,9 @@ def kernel_matrix_test(
         engine=Engine("dense"),
         design=made,
         exact=made is None or made.exact,
-        citations=("gretton2012kernel",),
+        citations=("gretton2012kernel", *(("hagrass2024spectral",) if spectral else ())),
         seed=seed,
-        call=_call(m, {"alpha": alpha, "n_permutations": count, **plan.design.call}, seed),
+        call=_call(m, {**searched, "alpha": alpha, "n_permutations": count, **plan.design.call}, seed),
     )
 
 
@@ -142,6 +155,21 @@ def _designed(matrix: Array, design: Design, options: RunOptions, rng: np.random
     require_relabelings(bins.contrast, design, options.alpha)
     labels = relabelings(bins, options.n_permutations, rng, options.memory_limit)
     return rank_units(matrix[np.ix_(bins.order, bins.order)], bins, labels)
+
+
+def _spectral(
+    matrix: Array, m: int, design: Design | None, gammas: Sequence[float], options: RunOptions, rng: np.random.Generator
+) -> Ranking:
+    """Rank the largest score over spectral parameters."""
+    bin_stream, label_stream = rng.spawn(2)
+    if design is None:
+        bins = take_bins(np.arange(m), np.arange(m, len(matrix)), 1, m, len(matrix) - m).shuffled(bin_stream)
+    else:
+        bins = unit_bins(design, bin_stream)
+        assert bins.contrast is not None
+        require_relabelings(bins.contrast, design, options.alpha)
+    labels = relabelings(bins, options.n_permutations, label_stream, options.memory_limit)
+    return rank_matrix(matrix[np.ix_(bins.order, bins.order)], bins, labels, gammas)
 
 
 def _check_matrix(K: Any) -> Array:

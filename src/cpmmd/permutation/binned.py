@@ -4,6 +4,10 @@ Rows are shuffled inside their sample and cut into bins of one common size r. Pe
 the level stays exact (Domingo-Enrich, Dwivedi, Mackey 2025), a kernel matrix is streamed tile by tile into (N/r)^2 sums, and
 the relabelings themselves cost next to nothing. r = 1 is the full permutation test. Where a design says which rows belong
 together, bins are made of its units (:mod:`cpmmd.permutation.unit_bins`) and may differ in size.
+
+Bins stand in an order that does not look at labels. Sums round by where they stand, in a tile or across two; were the bins of X
+the first ones, rounding would look like the observed labeling and like no other, and where a statistic is nothing but rounding
+(all rows equal but a few) the observed one would be the largest. So the level is exact in the machine's arithmetic, too.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.core.arrays import Array, Floating, Rows
+from cpmmd.core.arrays import Array, Floating, Labels, Rows
 from cpmmd.core.parallel import elsewhere, spread
 from cpmmd.core.progress import report
 from cpmmd.kernels.tilers import Scratch, Tiler
@@ -24,10 +28,12 @@ from cpmmd.permutation.contrasts import Contrast, sum_rows
 from cpmmd.permutation.dense import quadratic_forms
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.memory import TilePlan
+from cpmmd.permutation.ranking import without_rounding
 
 TARGET_BINS = 200  # in all: as powerful as rows one by one; 100 are not on small modes (benchmarks/full_sample.py)
 FEWEST_BINS = 40  # of the smaller sample, where that does not make too many in all
 MOST_BINS = 1000  # in all: a kernel's sums are then at most 8 MB
+ROUNDING = 2.0**-22  # of sums of single-precision values; of kernels that differ by less nothing is known
 FEW_COLUMNS = 16  # of a bin: summing so few along a row costs numpy several times what adding slices does
 
 
@@ -38,7 +44,7 @@ class Bins:
     Attributes
     ----------
     order
-        Row numbers of the pool, bin after bin, those of X first.
+        Row numbers of the pool, bin after bin.
     size
         Rows of a bin; 0 where bins differ.
     first, count
@@ -47,6 +53,8 @@ class Bins:
         Rows of X and of Y left over: at most ``size`` - 1 of each, but more of a sample hundreds of times larger than the other.
     contrast
         How a design weighs bins; None where all rows are alike.
+    number
+        Of the bin at each place, where those of X are numbered first; None where they stand in that order.
     """
 
     order: Rows
@@ -55,11 +63,17 @@ class Bins:
     count: int
     dropped: tuple[int, int]
     contrast: Contrast | None = None
+    number: Rows | None = None
+
+    @property
+    def of_x(self) -> Labels:
+        """Which bins are of X."""
+        return np.asarray((np.arange(self.count) if self.number is None else self.number) < self.first)
 
     @property
     def m(self) -> int:
         """Rows of X in bins."""
-        return self.first * self.size if self.contrast is None else int(self.contrast.counts[: self.first].sum())
+        return self.first * self.size if self.contrast is None else int(self.contrast.counts[self.of_x].sum())
 
     @property
     def n(self) -> int:
@@ -73,11 +87,18 @@ class Bins:
             return np.arange(0, len(self.order) + 1, self.size)
         return np.concatenate([[0], np.cumsum(self.contrast.counts)])
 
+    def shuffled(self, rng: np.random.Generator) -> Bins:
+        """Return the bins in an order that does not look at labels, drawn from a stream that a generator spawns."""
+        number = rng.spawn(1)[0].permutation(self.count)
+        starts = self.starts
+        order = np.concatenate([self.order[starts[one] : starts[one + 1]] for one in number])
+        return replace(self, order=order, contrast=self.contrast and self.contrast.at(number), number=number)
+
 
 def cut_bins(m: int, n: int, rng: np.random.Generator, *, target: int = TARGET_BINS) -> Bins:
-    """Shuffle each sample and cut it into bins, about ``target`` in all."""
+    """Shuffle each sample and cut it into bins, about ``target`` in all, in an order that does not look at labels."""
     size, first, second = bin_counts(m, n, target=target, most=MOST_BINS)
-    return take_bins(rng.permutation(m), m + rng.permutation(n), size, first, second)
+    return take_bins(rng.permutation(m), m + rng.permutation(n), size, first, second).shuffled(rng)
 
 
 def bin_counts(m: int, n: int, *, target: int, most: int) -> tuple[int, int, int]:
@@ -91,7 +112,7 @@ def bin_counts(m: int, n: int, *, target: int, most: int) -> tuple[int, int, int
 
 
 def take_bins(x: Rows, y: Rows, size: int, first: int, second: int) -> Bins:
-    """Cut shuffled rows into bins, the last ones left over."""
+    """Cut shuffled rows into bins, those of X first and the last rows left over."""
     order = np.concatenate([x[: first * size], y[: second * size]])
     return Bins(order, size, first, first + second, (len(x) - first * size, len(y) - second * size))
 
@@ -99,7 +120,10 @@ def take_bins(x: Rows, y: Rows, size: int, first: int, second: int) -> Bins:
 def relabelings(bins: Bins, count: int, rng: np.random.Generator, limit: int | None = None) -> Relabelings:
     """Return labelings of the bins, the observed one first."""
     strata = None if bins.contrast is None else bins.contrast.strata
-    return Relabelings.draw(bins.count, bins.first, count, rng, limit, strata=strata)
+    if bins.number is None:
+        return Relabelings.draw(bins.count, bins.first, count, rng, limit, strata=strata)
+    numbered = None if strata is None else strata[np.argsort(bins.number)]
+    return Relabelings.draw(bins.count, bins.first, count, rng, limit, strata=numbered).at(bins.number)
 
 
 def bin_sums(load: Callable[[slice], Array], tiler: Tiler, bins: Bins, plan: TilePlan) -> Array:
@@ -260,8 +284,15 @@ def centre_sums(sums: Array, size: int) -> Array:
 
 def binned_statistics(sums: Array, bins: Bins, labels: Relabelings) -> Array:
     """Return the squared MMD of every labeling from one kernel's bin sums, which are overwritten."""
+    rounding = largest_rounding(sums, bins, labels)
     if bins.contrast is not None:
-        return bins.contrast.centre(sums).statistics(labels)
+        return without_rounding(bins.contrast.centre(sums).statistics(labels), rounding)
     centred = centre_sums(sums, bins.size)
     forms = np.concatenate([quadratic_forms(centred, block) for block in labels.blocks()])
-    return np.asarray(mmd.quadratic_constant(bins.m, bins.n) * forms)
+    return without_rounding(mmd.quadratic_constant(bins.m, bins.n) * forms, rounding)
+
+
+def largest_rounding(sums: Array, bins: Bins, labels: Relabelings) -> float:
+    """Return what the rounding of single-precision tiles can make of a difference of two statistics, before sums are centred."""
+    scale = mmd.quadratic_constant(bins.m, bins.n) if bins.contrast is None else bins.contrast.scale(labels)
+    return ROUNDING * scale * float(np.linalg.norm(sums))

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.core.arrays import Array, Floating, Rows
+from cpmmd.core.arrays import Array, Floating, Labels, Rows
 from cpmmd.errors import InputError
 from cpmmd.kernels.tiles import cut
 from cpmmd.permutation.dense import quadratic_forms
@@ -41,17 +41,29 @@ class Contrast:
     strata
         Stratum of each unit, from 0; every stratum has units of both samples.
     first
-        Units of X, which come first.
+        Number of units of X.
+    number
+        Of the unit at each place, where those of X are numbered first; None where they stand in that order.
     """
 
     counts: Rows
     strata: Rows
     first: int
+    number: Rows | None = None
 
     def __post_init__(self) -> None:
-        of_x, of_y = np.split(self.strata, [self.first])
-        if not np.array_equal(np.unique(of_x), np.unique(of_y)):  # weights would be 0/0, and every p-value without meaning
+        of_x, of_y = np.unique(self.strata[self.of_x]), np.unique(self.strata[~self.of_x])
+        if not np.array_equal(of_x, of_y):  # weights would be 0/0, and every p-value without meaning
             raise InputError("Every stratum must have units of both samples. Leave out those that have not.")
+
+    @cached_property
+    def of_x(self) -> Labels:
+        """Which units are of X."""
+        return np.asarray((np.arange(len(self.counts)) if self.number is None else self.number) < self.first)
+
+    def at(self, number: Rows) -> Contrast:
+        """Return the contrast of units that stand in another order: at each place the one of this number."""
+        return Contrast(self.counts[number], self.strata[number], self.first, number)
 
     @cached_property
     def _order(self) -> Rows:
@@ -74,7 +86,7 @@ class Contrast:
     @cached_property
     def shares(self) -> Array:
         """What each stratum's difference is weighed by: its precision, were all units of one size."""
-        of_x = self._per_stratum((np.arange(len(self.counts)) < self.first).astype(np.float64))
+        of_x = self._per_stratum(self.of_x.astype(np.float64))
         units = self._per_stratum(np.ones(len(self.counts)))
         precision = self.rows * of_x * (units - of_x) / units**2
         return np.asarray(precision / precision.sum())
@@ -91,7 +103,7 @@ class Contrast:
         return 2 * len(self._starts) == len(self.counts) == 2 * self.first and bool((np.diff(self._starts) == 2).all())
 
     def signs(self, labels: Floating) -> Floating:
-        """Return 1 for each pair as it came and -1 for each that changed places."""
+        """Return 1 for each pair whose first unit, as they stand, is called X, and -1 for the others."""
         return np.asarray(2 * labels[:, self._order[::2]] - 1)
 
     def differences(self, sums: Floating) -> Floating:

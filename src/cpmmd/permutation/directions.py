@@ -25,10 +25,12 @@ from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import Bins
 from cpmmd.permutation.contrasts import Contrast, sum_rows
 from cpmmd.permutation.labels import Relabelings
+from cpmmd.permutation.ranking import without_rounding
 
 # Added to the diagonal of the landmarks' kernel matrix, in units of its mean: what rounding leaves of the smallest eigenvalues.
 RIDGE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 SCATTER_ROWS = 1024  # taken at once
+ROUNDING = 1e-7  # of what is taken off a statistic: where relabelings differ by no more, they do not differ
 LEAST = 1e-12  # of the largest variance: below it a direction is rounding
 
 
@@ -90,19 +92,21 @@ class Directions:
             if first != second:
                 terms -= (within[0] - within[1]) * (block @ squares)
             columns.append((terms @ weights - constant).T)
-        return np.concatenate(columns, axis=1)
+        return without_rounding(np.concatenate(columns, axis=1), ROUNDING * constant[:, None])
 
     def _contrasted(self, contrast: Contrast, labels: Relabelings, gammas: Sequence[float]) -> Array:
         """Return the same for the units of a design."""
         weights = np.array([self.weights(gamma) for gamma in gammas]).T
         sums = contrast.differences(self.sums) if contrast.paired else self.sums
         within = np.square(sums) @ weights
-        columns = []
+        columns, largest = [], np.zeros((len(gammas), 1))
         for block in labels.blocks():
             signed = contrast.signs(block) if contrast.paired else contrast.weights(block)
             terms = np.square(signed @ sums) @ weights
-            columns.append((terms - np.square(signed, out=signed) @ within).T)
-        return np.concatenate(columns, axis=1)
+            own = np.square(signed, out=signed) @ within
+            np.maximum(largest, own.max(axis=0)[:, None], out=largest)
+            columns.append((terms - own).T)
+        return without_rounding(np.concatenate(columns, axis=1), ROUNDING * largest)
 
     def weights(self, gamma: float) -> Array:
         """Return what each direction's share of the squared MMD is multiplied by: 1 for the largest."""
@@ -142,14 +146,9 @@ def whole_pool_directions(K: Array, bins: Bins) -> Directions:
 
 def landmark_directions(sketch: Sketch, bins: Bins, *, principal: bool = True) -> Directions:
     """Return the directions that landmarks show; not ``principal`` where the squared MMD alone is asked for."""
-    size = len(sketch.among)
     offset = sketch.sums.sum(axis=0) / len(bins.order)
-    unit = float(np.trace(sketch.among)) / size
-    root = linalg.cholesky(
-        sketch.among + RIDGE[sketch.some.dtype] * unit * np.eye(size), lower=True, check_finite=False, overwrite_a=True
-    )
-    projection = linalg.solve_triangular(root, np.eye(size), lower=True, trans="T", check_finite=False)
-    variances = np.ones(size)
+    projection = whitening(sketch.among, RIDGE[sketch.some.dtype])
+    variances = np.ones(projection.shape[1])
     if principal:
         variances, vectors = linalg.eigh(_scatter(sketch.some, projection), driver="evd", check_finite=False, overwrite_a=True)
         kept = variances > LEAST * max(float(variances[-1]), 0.0)
@@ -159,6 +158,22 @@ def landmark_directions(sketch: Sketch, bins: Bins, *, principal: bool = True) -
     contrast = bins.contrast
     sums = (sketch.sums - bins.size * offset if contrast is None else contrast.centre_features(sketch.sums)) @ projection
     return Directions(sums, variances, offset, projection)
+
+
+def whitening(among: Array, ridge: float) -> Array:
+    """Return P with P P' the inverse of the landmarks' kernel matrix and its ridge, in units of the mean diagonal.
+
+    By a Cholesky factor; by the eigenvectors of positive eigenvalues where rounding (of distances between rows very far out) or
+    a kernel that is not positive definite leaves negative ones.
+    """
+    size, unit = len(among), float(np.abs(np.diag(among)).mean())
+    try:
+        root = linalg.cholesky(among + ridge * unit * np.eye(size), lower=True, check_finite=False, overwrite_a=True)
+    except linalg.LinAlgError:
+        values, vectors = linalg.eigh(among, driver="evd", check_finite=False)
+        kept = values > ridge * max(unit, float(np.abs(values).max()) / size)
+        return np.asarray(vectors[:, kept] / np.sqrt(values[kept])) if kept.any() else np.zeros((size, 1))
+    return np.asarray(linalg.solve_triangular(root, np.eye(size), lower=True, trans="T", check_finite=False))
 
 
 def _scatter(some: Floating, projection: Array) -> Array:

@@ -13,7 +13,16 @@ from cpmmd.data.designs import Design
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.tilers import tiler_for
 from cpmmd.permutation import mmd
-from cpmmd.permutation.binned import TARGET_BINS, Bins, bin_sums, binned_statistics, cut_bins, relabelings
+from cpmmd.permutation.binned import (
+    MOST_BINS,
+    TARGET_BINS,
+    Bins,
+    bin_sums,
+    binned_statistics,
+    cut_bins,
+    largest_rounding,
+    relabelings,
+)
 from cpmmd.permutation.contrasts import sums_over_units
 from cpmmd.permutation.dense import permutation_test, tie_tolerance
 from cpmmd.permutation.labels import Relabelings
@@ -178,9 +187,10 @@ def _bins(m: int, n: int, design: Design | None, rng: np.random.Generator) -> Bi
 
 def rank_bins(sums: Array, bins: Bins, labels: Relabelings) -> Ranking:
     """Rank the observed statistic among the relabelings of bins; the sums are overwritten."""
+    rounding = largest_rounding(sums, bins, labels)
     values = binned_statistics(sums, bins, labels)
     scale = mmd.quadratic_constant(bins.m, bins.n) if bins.contrast is None else bins.contrast.scale(labels)
-    tolerance = TIE * scale * float(np.linalg.norm(sums))  # centred by now
+    tolerance = max(rounding, TIE * scale * float(np.linalg.norm(sums)))  # centred by now
     return Ranking.of(values, tolerance=tolerance, exhaustive=labels.exhaustive)
 
 
@@ -188,6 +198,9 @@ def left_out(bins: Bins) -> tuple[str, ...]:
     """Say which rows no bin has, if any."""
     if sum(bins.dropped) == 0:
         return ()
-    left = f"{counted(bins.dropped[0], 'row')} of the first sample and {bins.dropped[1]} of the second"
+    left = f"{counted(bins.dropped[0], 'row')} of the first sample and {bins.dropped[1]} of the second, drawn at random,"
+    if bins.contrast is None and max(bins.dropped) >= bins.size:
+        each = counted(bins.size, "row")
+        return (f"{left} are left out: the smaller sample asks for bins of {each}, and no more than {MOST_BINS} are relabelled",)
     bin_ = f"a bin of {bins.size}" if bins.contrast is None else "a bin of units"
-    return (f"{left}, drawn at random, do not fill {bin_} and are left out",)
+    return (f"{left} do not fill {bin_} and are left out",)

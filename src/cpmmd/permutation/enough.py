@@ -22,7 +22,7 @@ def require_relabelings(
 
     ``train`` is the share of units that is not tested, ``price`` what p-values are multiplied by where several are combined.
     """
-    total = number_of_labels(len(contrast.counts), contrast.first, contrast.strata)
+    total = number_of_labels(len(contrast.counts), contrast.first, contrast.strata[np.argsort(~contrast.of_x, kind="stable")])
     least = min(1.0, price * (1 + can_be_swapped(contrast)) / total)
     if design is None or least <= alpha + 1e-12:
         return
@@ -46,8 +46,8 @@ def require_relabelings(
 
 def can_be_swapped(contrast: Contrast) -> bool:
     """Whether the samples may exchange all labels, which gives the same statistic."""
-    side = np.arange(len(contrast.counts)) < contrast.first
-    return bool((np.bincount(contrast.strata[side]) == np.bincount(contrast.strata[~side])).all())
+    of_x, of_y = (np.bincount(contrast.strata[side]) for side in (contrast.of_x, ~contrast.of_x))
+    return bool((of_x == of_y).all())
 
 
 def units_needed(design: Design, alpha: float, *, train: float = 0.0) -> int:

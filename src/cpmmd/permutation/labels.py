@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, product
 from typing import Any
 
@@ -83,6 +83,14 @@ class Relabelings:
             return cls.packed(iter([all_labels(size, first, strata)]), total, size, limit, exhaustive=True)
         others = draw_in_chunks(size, first, count, rng, chunk_bytes(limit), strata)
         return cls.packed(chain([observed(size, first)[None]], others), count + 1, size, limit)
+
+    def at(self, number: Rows) -> Relabelings:
+        """Return the same labelings of units that stand in another order: at each place the one of this number."""
+        bits, step = np.empty_like(self.bits), max(1, BLOCK_BYTES // self.size)
+        for start in range(0, len(bits), step):
+            labels = np.unpackbits(self.bits[start : start + step], axis=1, count=self.size)
+            bits[start : start + step] = np.packbits(labels[:, number], axis=1)
+        return replace(self, bits=bits)
 
     def __len__(self) -> int:
         return len(self.bits)

@@ -1,7 +1,7 @@
 """The landmark engine: every member of a class, bandwidth by spectral parameter, at a cost linear in the rows.
 
 Landmarks are rows of the pool drawn without looking at labels, all of them while those are few. In pools of up to
-``DOUBLE_ROWS`` kernels are double precision; beyond, rows stream past the landmarks in single-precision tiles, and nothing that
+``PAIR_ROWS`` kernels are double precision; beyond, rows stream past the landmarks in single-precision tiles, and nothing that
 is held grows with their number.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,9 +29,10 @@ from cpmmd.permutation.directions import Directions, Sketch, landmark_directions
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.paths import PLAIN, Grid, Path
 
-LANDMARKS = 200  # of a pool up to DOUBLE_ROWS: 300 and 500 have no more power (docs/theory/full-sample.md)
+T = TypeVar("T")
+LANDMARKS = 200  # of a pool up to PAIR_ROWS: 300 and 500 have no more power (docs/theory/full-sample.md)
 MOST_LANDMARKS = 512  # of larger ones, from 65,536 rows on; between, twice the root of their number
-DOUBLE_ROWS = 4096
+PAIR_ROWS = 4096
 COVARIANCE_ROWS = 5000  # rows that variances are taken over in larger pools, at most
 ROWS_A_LANDMARK = 10  # of those
 TILE_ROWS = 512  # rows that meet the landmarks at once: never more or fewer, so that sums do not depend on the memory
@@ -56,6 +57,10 @@ class View:
         In bytes.
     strata
         Of the rows of ``sample``, where a design has some: variances are then taken inside them.
+    pair_rows
+        Pools of more rows stream past the landmarks.
+    covariance_rows
+        That variances are taken over in those pools; None is ten a landmark, at most 5000.
     """
 
     load: Callable[[slice], Array]
@@ -65,6 +70,8 @@ class View:
     labels: Relabelings
     memory_limit: int
     strata: Rows | None = None
+    pair_rows: int = PAIR_ROWS
+    covariance_rows: int | None = None
 
     @property
     def rows(self) -> int:
@@ -72,14 +79,19 @@ class View:
         return len(self.bins.order)
 
     @property
+    def linear(self) -> bool:
+        """Whether rows stream past the landmarks, since they are too many to be held."""
+        return self.rows > self.pair_rows
+
+    @property
     def whole(self) -> bool:
         """Whether all rows are landmarks, and are relabelled one by one or as a design has them."""
         return len(self.landmarks) == self.rows and (self.bins.size == 1 or self.bins.contrast is not None)
 
 
-def landmark_count(rows: int, wanted: int | None = None) -> int:
+def landmark_count(rows: int, wanted: int | None = None, pair_rows: int = PAIR_ROWS) -> int:
     """Return how many landmarks a pool of so many rows has."""
-    usual = LANDMARKS if rows <= DOUBLE_ROWS else min(MOST_LANDMARKS, max(LANDMARKS, 2 * math.isqrt(rows)))
+    usual = LANDMARKS if rows <= pair_rows else min(MOST_LANDMARKS, max(LANDMARKS, 2 * math.isqrt(rows)))
     return min(rows, usual if wanted is None else wanted)
 
 
@@ -89,7 +101,7 @@ def landmark_paths(view: View, grids: Sequence[Grid], units: Sequence[float]) ->
     Grids without spectral parameters give the squared MMD of the kernel that landmarks see.
     """
     bandwidths = [unit * grid.multiples for grid, unit in zip(grids, units, strict=True)]
-    if view.rows <= DOUBLE_ROWS:
+    if not view.linear:
         return [_double_path(view, grid, some[:: grid.stride]) for grid, some in zip(grids, bandwidths, strict=True)]
     strided = [some[:: grid.stride] for grid, some in zip(grids, bandwidths, strict=True)]
     sketches = iter(_streamed_sketches(view, grids, strided))
@@ -98,18 +110,19 @@ def landmark_paths(view: View, grids: Sequence[Grid], units: Sequence[float]) ->
 
 def kernel_path(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
     """Return the statistics of one fixed kernel for every spectral parameter."""
-    if view.rows <= DOUBLE_ROWS:
-        return _directions(view, kernel, principal=True).statistics(view.bins, view.labels, gammas)
+    if not view.linear:
+        ((_, values),) = _members(view, gammas, lambda one: _directions(view, one, principal=True), [kernel])
+        return values
     (sketch,) = _stream(view, tiler_for(kernel, view.sample), [kernel.gram(view.landmarks)], [True])
-    return landmark_directions(sketch, view.bins).statistics(view.bins, view.labels, gammas)
+    ((_, values),) = _members(view, gammas, lambda one: landmark_directions(one, view.bins), [sketch])
+    return values
 
 
 def _double_path(view: View, grid: Grid, bandwidths: Array) -> Path:
     def one(bandwidth: float) -> Directions:
         return _directions(view, ScaledKernel(grid.family, bandwidth), principal=bool(grid.gammas))
 
-    found = dict(zip(bandwidths.tolist(), map_apart(one, bandwidths.tolist()), strict=True))
-    return _path(view, grid, found)
+    return _path(view, grid, bandwidths, one, bandwidths.tolist())
 
 
 def _directions(view: View, kernel: Kernel, *, principal: bool) -> Directions:
@@ -137,16 +150,28 @@ def _streamed_path(view: View, grid: Grid, bandwidths: Array, sketches: Sequence
     def one(sketch: Sketch) -> Directions:
         return landmark_directions(sketch, view.bins, principal=bool(grid.gammas))
 
-    found = dict(zip(bandwidths[:count].tolist(), map_apart(one, sketches[:count]), strict=True))
-    return _path(view, grid, found)
+    return _path(view, grid, bandwidths[:count], one, sketches[:count])
 
 
-def _path(view: View, grid: Grid, found: dict[float, Directions]) -> Path:
+def _path(view: View, grid: Grid, bandwidths: Array, find: Callable[[T], Directions], items: Sequence[T]) -> Path:
     """Return all members: every spectral parameter of the widest bandwidth, then of the next."""
     gammas = grid.gammas or (PLAIN,)
-    values = np.concatenate([one.statistics(view.bins, view.labels, gammas) for one in found.values()])
-    members = np.repeat(list(found), len(gammas))
-    return Path(grid.family, members, values, np.tile(gammas, len(found)), found, view.landmarks)
+    found, values = zip(*_members(view, gammas, find, items), strict=True)
+    directions = dict(zip(bandwidths.tolist(), found, strict=True))
+    members = np.repeat(bandwidths, len(gammas))
+    return Path(grid.family, members, np.concatenate(values), np.tile(gammas, len(found)), directions, view.landmarks)
+
+
+def _members(
+    view: View, gammas: Sequence[float], find: Callable[[T], Directions], items: Sequence[T]
+) -> list[tuple[Directions, Array]]:
+    """Return the directions of each kernel and its statistics; one after the other or apart, to the same digits."""
+
+    def one(item: T) -> tuple[Directions, Array]:
+        found = find(item)
+        return found, found.statistics(view.bins, view.labels, gammas)
+
+    return map_apart(one, items)
 
 
 def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[Array]) -> list[Sketch]:
@@ -202,7 +227,7 @@ def _some_rows(view: View, tiler: Tiler, landmarks: Any, kept: Sequence[int]) ->
     if not kept:
         return {}
     count = len(view.landmarks)
-    rows = view.sample[: min(COVARIANCE_ROWS, ROWS_A_LANDMARK * count)]
+    rows = view.sample[: view.covariance_rows or min(COVARIANCE_ROWS, ROWS_A_LANDMARK * count)]
     found = {k: np.empty((len(rows), count), np.float32) for k in kept}
     scratch = Scratch()
     for part in cut(len(rows), TILE_ROWS):
@@ -226,7 +251,7 @@ def _centre_in_strata(values: Floating, strata: Rows) -> None:
 def _check_room(view: View, kernels: int, spectral: int) -> None:
     """Refuse sums and variances that do not fit."""
     count = len(view.landmarks)
-    held = kernels * view.bins.count * count * 8 + spectral * COVARIANCE_ROWS * count * 4
+    held = kernels * view.bins.count * count * 8 + spectral * (view.covariance_rows or COVARIANCE_ROWS) * count * 4
     needed = held + 8 * count * count * 8  # what a factorisation works with
     if needed > view.memory_limit:
         raise InputError(

@@ -1,9 +1,10 @@
 """Statistics of many kernels under one set of relabelings: what MMDAgg, MMD-FUSE and the full-sample test share.
 
 Kernel values are computed in double precision; the matrices that meet the relabelings are single precision, which halves the cost
-of the products. After centring, rounding is about 1e-6 of a statistic's spread over relabelings; values closer than the
-tolerance (a few times that) count as ties, against rejection, so ranks are safe: an exact tie of discrete data stays one, and
-a difference that is none is declared a tie with probability of about 1e-5.
+of the products. After centring, rounding is about 1e-6 of a statistic's spread over relabelings, and more where nearly all rows
+are equal and centring leaves little else; values closer than the tolerance (a few times that) count as ties, against rejection,
+so ranks are safe: an exact tie of discrete data stays one, and a difference that is none is declared a tie with probability of
+about 1e-5.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from cpmmd.core.arrays import Array, Floating
 from cpmmd.permutation import mmd
-from cpmmd.permutation.binned import Bins
+from cpmmd.permutation.binned import ROUNDING, Bins
 from cpmmd.permutation.contrasts import sums_over_units
 from cpmmd.permutation.dense import quadratic_forms
 from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings
@@ -72,11 +73,15 @@ def permutation_statistics(
     """
     if bins is not None and bins.contrast is not None:
         np.fill_diagonal(matrix, 1.0)  # every kernel here is 1 at distance 0, and means of strata have all pairs
-        sums = bins.contrast.centre(sums_over_units(matrix, bins.starts[:-1]))
-        return sums.statistics(labels, nbytes), bins.contrast.scale(labels) * TIE * frobenius(sums.between)
-    centred = mmd.u_centre(matrix, overwrite=True)
+        sums = sums_over_units(matrix, bins.starts[:-1])
+        rounding = ROUNDING * frobenius(sums)
+        centred = bins.contrast.centre(sums)
+        tolerance = bins.contrast.scale(labels) * max(rounding, TIE * frobenius(centred.between))
+        return centred.statistics(labels, nbytes), tolerance
+    rounding = ROUNDING * frobenius(matrix)
+    matrix = mmd.u_centre(matrix, overwrite=True)
     constant = mmd.quadratic_constant(m, len(matrix) - m)
-    return constant * forms(centred, labels, nbytes), constant * TIE * frobenius(centred)
+    return constant * forms(matrix, labels, nbytes), constant * max(rounding, TIE * frobenius(matrix))
 
 
 def frobenius(matrix: Floating) -> float:

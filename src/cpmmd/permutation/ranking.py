@@ -7,7 +7,22 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cpmmd.core.arrays import Array
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError
+
+
+def without_rounding(values: Array, rounding: Array | float) -> Array:
+    """Return statistics of relabelings (along the last axis), made equal where they differ by no more than rounding.
+
+    Rows of data that are all equal but for one have the same statistic whoever is called X; what is left of it is rounding, and
+    a score relative to its own spread would take that for evidence.
+
+    Examples
+    --------
+    >>> without_rounding(np.array([[0.0, 1e-18, -1e-18], [0.0, 1.0, 2.0]]), 1e-16).tolist()
+    [[0.0, 0.0, 0.0], [0.0, 1.0, 2.0]]
+    """
+    mean = values.mean(axis=-1, keepdims=True)
+    return np.where(np.abs(values - mean).max(axis=-1, keepdims=True) <= rounding, mean, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +82,7 @@ class Ranking:
         if not np.isfinite(values).all() or not np.isfinite(tolerance):  # NaN compares as most extreme: p would be 0
             raise InputError(
                 "The test's statistic must be a finite number under every relabeling. It is not: the values are too large or too "
-                "small for double precision. Rescale the columns, for instance with {setting}.",
-                setting=Setting("scale", "standard"),
+                "small for double precision. Rescale the columns: divide each by its spread, or by its unit.",
             )
         at_least = int(np.count_nonzero(values >= values[0] - tolerance))
         reported = float(values[0]) if statistic is None else statistic

@@ -11,10 +11,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.parallel import map_apart
 from cpmmd.data.designs import Design
 from cpmmd.kernels.base import Kernel
-from cpmmd.permutation.binned import TARGET_BINS, cut_bins, relabelings
+from cpmmd.permutation.binned import TARGET_BINS, Bins, cut_bins, relabelings
+from cpmmd.permutation.directions import whole_pool_directions
 from cpmmd.permutation.engine import Engine, KernelTest, left_out
+from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.landmarks import COVARIANCE_ROWS, View, kernel_path, landmark_count
 from cpmmd.permutation.paths import PLAIN
 from cpmmd.permutation.ranking import Ranking
@@ -52,6 +55,20 @@ def spectral_test(
         memory_limit,
         None if design is None else design.strata[design.unit[blind[:COVARIANCE_ROWS]]],
     )
-    scores = tail_scores(kernel_path(view, kernel, (PLAIN, *gammas))).max(axis=0)
-    ranking = Ranking.of(scores, tolerance=TIE, exhaustive=labels.exhaustive)
+    ranking = _rank(kernel_path(view, kernel, (PLAIN, *gammas)), labels)
     return KernelTest(ranking, (bins.m, bins.n), Engine.of(bins, count), Units.of(bins, labels, order), left_out(bins))
+
+
+def rank_matrix(K: Array, bins: Bins, labels: Relabelings, gammas: Sequence[float]) -> Ranking:
+    """Rank the observed labeling of a kernel matrix, rows in the order of the bins, in the same way."""
+
+    def statistics(matrix: Array) -> Array:
+        return whole_pool_directions(matrix, bins).statistics(bins, labels, (PLAIN, *gammas))
+
+    (values,) = map_apart(statistics, [K])
+    return _rank(values, labels)
+
+
+def _rank(statistics: Array, labels: Relabelings) -> Ranking:
+    """Rank the largest tail score over the spectral parameters."""
+    return Ranking.of(tail_scores(statistics).max(axis=0), tolerance=TIE, exhaustive=labels.exhaustive)

@@ -15,7 +15,10 @@ from cpmmd.permutation.contrasts import Contrast
 
 
 def unit_bins(design: Design, rng: np.random.Generator | None = None, *, target: int | None = None) -> Bins:
-    """Return the rows of a design in bins; more units than ``target`` are put together at random, about that many in all."""
+    """Return the rows of a design in bins; more units than ``target`` are put together at random, about that many in all.
+
+    With ``rng`` they stand in an order that does not look at labels, without it those of X come first.
+    """
     number, strata = np.arange(design.size), design.strata
     if target is not None and rng is not None and design.size > target:
         number, strata = _merge(design, rng, target)
@@ -26,7 +29,8 @@ def unit_bins(design: Design, rng: np.random.Generator | None = None, *, target:
     first = int(number[: design.first].max(initial=-1)) + 1
     size = int(counts[0]) if (counts == counts[0]).all() else 0
     left = np.bincount((np.flatnonzero(bins_of_rows < 0) >= design.rows[0]).astype(int), minlength=2)
-    return Bins(order, size, first, len(strata), (int(left[0]), int(left[1])), Contrast(counts, strata, first))
+    bins = Bins(order, size, first, len(strata), (int(left[0]), int(left[1])), Contrast(counts, strata, first))
+    return bins if rng is None else bins.shuffled(rng)
 
 
 def _merge(design: Design, rng: np.random.Generator, target: int) -> tuple[Rows, Rows]:

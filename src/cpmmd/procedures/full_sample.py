@@ -20,9 +20,9 @@ from cpmmd.kernels.tilers import tiler_for
 from cpmmd.permutation.binned import TARGET_BINS, Bins, bin_sums, binned_statistics, cut_bins, relabelings
 from cpmmd.permutation.engine import Engine, left_out
 from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.landmarks import COVARIANCE_ROWS, DOUBLE_ROWS, View, kernel_path, landmark_count, landmark_paths
+from cpmmd.permutation.landmarks import COVARIANCE_ROWS, PAIR_ROWS, View, kernel_path, landmark_count, landmark_paths
 from cpmmd.permutation.memory import plan_tiles
-from cpmmd.permutation.paths import MEDIAN_ROWS, PLAIN, Path, geometry_paths
+from cpmmd.permutation.paths import MEDIAN_ROWS, PLAIN, TILE_ROWS, Path, geometry_paths
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.permutation.unit_bins import unit_bins
@@ -50,8 +50,13 @@ class FullSampleTest(Procedure):
     bins : int
         About how many bins of rows are relabelled; samples of fewer rows are permuted row by row.
     landmarks : int, optional
-        Rows of the pool that spectral members, and pools of more than 4096 rows altogether, are computed through; None is 200,
-        and twice the root of the rows, at most 512, in such pools. All rows where there are no more.
+        Rows of the pool that spectral members, and pools of more than ``pair_rows`` rows altogether, are computed through; None
+        is 200, and twice the root of the rows, at most 512, in such pools. All rows where there are no more.
+    pair_rows : int
+        Pools of more rows are computed through landmarks altogether, at a cost linear in the rows; up to here the squared MMD
+        itself is taken over all pairs of rows.
+    covariance_rows : int, optional
+        Rows that the variances of directions are taken over in those larger pools; None is ten a landmark, at most 5000.
 
     Notes
     -----
@@ -76,6 +81,8 @@ class FullSampleTest(Procedure):
     penalty_quantile: float = 0.9
     bins: int = TARGET_BINS
     landmarks: int | None = None
+    pair_rows: int = PAIR_ROWS
+    covariance_rows: int | None = None
 
     citations = ("ni2026kernel", "hagrass2024spectral", "domingo2025cheap")
     statistic_meaning = "the best class's score -log p less its penalty"
@@ -90,6 +97,9 @@ class FullSampleTest(Procedure):
         validation.whole("bins", self.bins, at_least=10)
         if self.landmarks is not None:
             validation.whole("landmarks", self.landmarks, at_least=2)
+        validation.whole("pair_rows", self.pair_rows, at_least=0)
+        if self.covariance_rows is not None:
+            validation.whole("covariance_rows", self.covariance_rows, at_least=10)
 
     @classmethod
     def methods(cls) -> Mapping[str, Method]:
@@ -102,7 +112,9 @@ class FullSampleTest(Procedure):
         bins = self._bins(pool, bin_stream)
         labels = relabelings(bins, options.n_permutations, label_stream, options.memory_limit)
         order = sample_stream.permutation(pool.m + pool.n)
-        setting = Setting(pool, bins, labels, order, options.memory_limit, landmark_count(len(bins.order), self.landmarks))
+        landmarks = landmark_count(len(bins.order), self.landmarks, self.pair_rows)
+        rows = (self.pair_rows, self.covariance_rows)
+        setting = Setting(pool, bins, labels, order, options.memory_limit, landmarks, *rows)
         entrants = [_Entrant.of(path, one, self.penalty_quantile) for one, path in self.paths(setting)]
         entrants += [_Entrant.fixed(kernel, setting, self.penalty_quantile) for kernel in self.fixed]
         ranking = Ranking.of(np.max([one.total for one in entrants], axis=0), tolerance=TIE, exhaustive=labels.exhaustive)
@@ -171,6 +183,8 @@ class Setting:
     order: Rows
     memory_limit: int
     landmarks: int
+    pair_rows: int = PAIR_ROWS
+    covariance_rows: int | None = None
 
     @cached_property
     def preparations(self) -> dict[str | None, Preparation]:
@@ -180,7 +194,7 @@ class Setting:
     @property
     def linear(self) -> bool:
         """Whether the pool is so large that everything goes through landmarks."""
-        return len(self.bins.order) > DOUBLE_ROWS
+        return len(self.bins.order) > self.pair_rows
 
     @cached_property
     def _views(self) -> dict[str | None, _Coordinates]:
@@ -225,11 +239,13 @@ class _Coordinates:
         """The rows as landmarks see them."""
         setting, everyone = self.setting, len(self.setting.bins.order)
         chosen = setting.bins.order if setting.landmarks >= everyone else setting.order[: setting.landmarks]
-        many = self.preparation.transform(setting.pool, setting.order[:COVARIANCE_ROWS]) if setting.linear else self.sample
+        wanted = setting.order[: setting.covariance_rows or COVARIANCE_ROWS]
+        many = self.preparation.transform(setting.pool, wanted) if setting.linear else self.sample
         landmarks = self.preparation.transform(setting.pool, chosen)
         design = setting.pool.design
         strata = None if design is None else design.strata[design.unit[setting.order[: len(many)]]]
-        return View(self.load, many, landmarks, setting.bins, setting.labels, setting.memory_limit, strata)
+        rows = (setting.pair_rows, setting.covariance_rows)
+        return View(self.load, many, landmarks, setting.bins, setting.labels, setting.memory_limit, strata, *rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +298,9 @@ def _simplest(entrants: Sequence[_Entrant], threshold: float) -> tuple[int, int]
 
 def _pairwise(kernel: Kernel, rows: _Coordinates, setting: Setting) -> Array:
     bins = setting.bins
-    plan = plan_tiles(setting.memory_limit, width=rows.sample.shape[1], n_kernels=1, bins=bins.count)
+    tile_rows = min(TILE_ROWS, len(bins.order))  # whatever the memory: scores must not depend on it
+    width = rows.sample.shape[1]
+    plan = plan_tiles(setting.memory_limit, width=width, n_kernels=1, bins=bins.count, tile_rows=tile_rows, fewest=tile_rows)
     sums = bin_sums(rows.load, tiler_for(kernel, rows.sample), bins, plan)
     return binned_statistics(sums[0], bins, setting.labels)[None]
 
