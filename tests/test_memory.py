@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from cpmmd import CpmmdError, two_sample_test
+from cpmmd import CpmmdError, FullSampleTest, two_sample_test
 
 DATA = np.random.default_rng(0)
 X, Y = DATA.normal(size=(40, 2)), DATA.normal(size=(50, 2))
@@ -42,3 +42,10 @@ def test_training_matrices_that_do_not_fit_are_refused():
     x, y = DATA.normal(size=(2, 1000, 2))
     with pytest.raises(CpmmdError, match="Choosing a kernel holds 4 matrices of 1000 x 1000"):
         two_sample_test(x, y, method="cp-linear", rng=0, memory_limit="20MB")
+
+
+@pytest.mark.parametrize("rows", [1500, 2600])
+def test_landmarks_that_do_not_fit_are_refused(rows):
+    x, y = DATA.normal(size=(2, rows, 2))
+    with pytest.raises(CpmmdError, match=r"must leave room for landmarks: at least .* with 1200 of them"):
+        two_sample_test(x, y, method=FullSampleTest(landmarks=1200), rng=0, n_permutations=19, memory_limit="60MB")

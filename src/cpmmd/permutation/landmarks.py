@@ -17,7 +17,7 @@ import numpy as np
 from cpmmd.core.arrays import Array, Floating, Rows
 from cpmmd.core.parallel import map_apart, spread
 from cpmmd.core.progress import report
-from cpmmd.core.text import bytes_in_words
+from cpmmd.core.text import bytes_in_words, counted
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaledKernel
@@ -126,6 +126,9 @@ def _double_path(view: View, grid: Grid, bandwidths: Array) -> Path:
 
 
 def _directions(view: View, kernel: Kernel, *, principal: bool) -> Directions:
+    count = len(view.landmarks)
+    if count > LANDMARKS:  # asked for: the usual number is a few megabytes
+        _require(view, 8 * (2 * view.rows * count + 4 * count * count), 1)
     if view.whole:
         return whole_pool_directions(kernel.gram(view.landmarks), view.bins)
     seen = kernel.gram(view.load(slice(0, view.rows)), view.landmarks)
@@ -252,14 +255,18 @@ def _check_room(view: View, kernels: int, spectral: int) -> None:
     """Refuse sums and variances that do not fit."""
     count = len(view.landmarks)
     held = kernels * view.bins.count * count * 8 + spectral * (view.covariance_rows or COVARIANCE_ROWS) * count * 4
-    needed = held + 8 * count * count * 8  # what a factorisation works with
+    _require(view, held + 8 * count * count * 8, kernels)  # the last is what a factorisation works with
+
+
+def _require(view: View, needed: int, kernels: int) -> None:
+    """Refuse landmarks that need more bytes than there are."""
     if needed > view.memory_limit:
         raise InputError(
-            "{parameter} must leave room for landmarks: {kernels} kernels with {count} of them need at least {needed}. Got "
+            "{parameter} must leave room for landmarks: at least {needed} for {kernels} with {count} of them. Got "
             "{limit}; raise it, or use fewer landmarks with FullSampleTest(landmarks=...).",
             parameter="memory_limit",
-            kernels=kernels,
-            count=count,
+            kernels=counted(kernels, "kernel"),
+            count=len(view.landmarks),
             needed=bytes_in_words(needed),
             limit=bytes_in_words(view.memory_limit),
         )
