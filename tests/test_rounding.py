@@ -61,6 +61,18 @@ def test_one_odd_row_in_a_design_is_no_evidence(design):
         assert result.pvalue > 0.4  # a pair's sign is one of two, all others tie
 
 
+@pytest.mark.parametrize(("method", "pairs"), [("cp-full", 1000), ("median", 1000), ("mmdagg", 1000), ("median", 2500)])
+def test_rounding_does_not_hide_the_difference_of_pairs(method, pairs):
+    # Weights of pairs are in their differences: what rounding can do is measured after them, or it would drown everything.
+    rng = np.random.default_rng(0)
+    before = 3 * rng.normal(size=(pairs, 2))
+    x, y = before + rng.normal(size=(pairs, 2)), before + rng.normal(size=(pairs, 2)) + 5 / np.sqrt(pairs)
+    result = two_sample_test(x, y, pairs=(np.arange(pairs),) * 2, method=method, rng=0, n_permutations=199)
+    assert result.pvalue <= 0.02
+    if method == "cp-full":
+        assert all(one.scores.max() > 0 for one in result.classes if "gaussian" in one.label)
+
+
 def test_a_far_row_does_not_hide_a_shift():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(300, 3)), rng.normal(0.5, 1, size=(300, 3))

@@ -106,9 +106,14 @@ class Contrast:
         """Return 1 for each pair whose first unit, as they stand, is called X, and -1 for the others."""
         return np.asarray(2 * labels[:, self._order[::2]] - 1)
 
+    @property
+    def _pair_weights(self) -> Array:
+        """What the sums over the first and the second unit of each pair are multiplied by."""
+        return np.asarray(self.shares / self.counts[self._order].reshape(-1, 2).T)
+
     def differences(self, sums: Floating) -> Floating:
         """Return the difference of each pair's means from sums over units, in its share of the whole."""
-        scale = (self.shares / self.counts[self._order].reshape(-1, 2).T)[:, :, None]
+        scale = self._pair_weights[:, :, None]
         return np.asarray(scale[0] * sums[self._order[::2]] - scale[1] * sums[self._order[1::2]])
 
     def _terms(self, labels: Floating) -> tuple[Floating, Floating]:
@@ -125,10 +130,13 @@ class Contrast:
         return np.asarray(labels * above - below)
 
     def scale(self, labels: Relabelings) -> float:
-        """Return the largest product of two weights, for the tolerance of ties; those of pairs are in their differences."""
-        if self.paired:
-            return 1.0
-        return float(np.square(self.weights(next(labels.blocks())[:1])).max())
+        """Return the largest product of two weights, which turns the size of sums over units into that of the statistic."""
+        weights = self._pair_weights if self.paired else self.weights(next(labels.blocks())[:1])
+        return float(np.square(weights).max())
+
+    def centred_scale(self, labels: Relabelings) -> float:
+        """Return the same for centred sums: those of pairs are differences, which have their weights already."""
+        return 1.0 if self.paired else self.scale(labels)
 
     def centre_features(self, sums: Array) -> Array:
         """Return sums of features over units with the mean of each stratum taken off."""

@@ -12,7 +12,6 @@ from cpmmd.core.text import counted
 from cpmmd.data.designs import Design
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.tilers import tiler_for
-from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import (
     MOST_BINS,
     TARGET_BINS,
@@ -156,7 +155,7 @@ def rank_units(K: Array, bins: Bins, labels: Relabelings) -> Ranking:
         np.fill_diagonal(K, 0.0)
     mean = float(K.mean())
     centred = contrast.centre(sums_over_units(K, bins.starts[:-1]))
-    tolerance = contrast.scale(labels) * tie_tolerance(centred.between, mean)
+    tolerance = contrast.centred_scale(labels) * tie_tolerance(centred.between, mean)
     return Ranking.of(centred.statistics(labels), tolerance=tolerance, exhaustive=labels.exhaustive)
 
 
@@ -189,9 +188,7 @@ def rank_bins(sums: Array, bins: Bins, labels: Relabelings) -> Ranking:
     """Rank the observed statistic among the relabelings of bins; the sums are overwritten."""
     rounding = largest_rounding(sums, bins, labels)
     values = binned_statistics(sums, bins, labels)
-    scale = mmd.quadratic_constant(bins.m, bins.n) if bins.contrast is None else bins.contrast.scale(labels)
-    tolerance = max(rounding, TIE * scale * float(np.linalg.norm(sums)))  # centred by now
-    return Ranking.of(values, tolerance=tolerance, exhaustive=labels.exhaustive)
+    return Ranking.of(values, tolerance=max(rounding, TIE * float(np.ptp(values))), exhaustive=labels.exhaustive)
 
 
 def left_out(bins: Bins) -> tuple[str, ...]:

@@ -76,8 +76,8 @@ def permutation_statistics(
         sums = sums_over_units(matrix, bins.starts[:-1])
         rounding = ROUNDING * frobenius(sums)
         centred = bins.contrast.centre(sums)
-        tolerance = bins.contrast.scale(labels) * max(rounding, TIE * frobenius(centred.between))
-        return centred.statistics(labels, nbytes), tolerance
+        close = bins.contrast.centred_scale(labels) * TIE * frobenius(centred.between)
+        return centred.statistics(labels, nbytes), max(bins.contrast.scale(labels) * rounding, close)
     rounding = ROUNDING * frobenius(matrix)
     matrix = mmd.u_centre(matrix, overwrite=True)
     constant = mmd.quadratic_constant(m, len(matrix) - m)
