@@ -215,3 +215,11 @@ def test_a_batch_that_lacks_a_column_is_refused_with_what_helps(tmp_path):
     ):
         (found,) = document(run("check", saved, str(tmp_path / "b.csv"), "--json", *missing))["batches"]
         assert words in found["error"]
+
+
+@pytest.mark.parametrize("method", ["median", "cp-full"])
+def test_more_relabelings_than_a_float_can_count(method):
+    data = np.random.default_rng(0)
+    x, y = data.normal(size=(2, 700, 2))
+    sites = data.integers(0, 5, size=(2, 700))
+    assert two_sample_test(x, y, strata=tuple(sites), method=method, rng=0, n_permutations=99).pvalue > 0.05

@@ -14,6 +14,8 @@ from cpmmd.errors import Said, Setting, TooFewUnitsError, Words
 from cpmmd.permutation.contrasts import Contrast
 from cpmmd.permutation.labels import number_of_labels
 
+MANY = 10**100  # relabelings, more than enough for any level; their number itself may be beyond what a float holds
+
 
 def require_relabelings(
     contrast: Contrast, design: Design | None, alpha: float, *, train: float = 0.0, price: float = 1.0
@@ -23,7 +25,7 @@ def require_relabelings(
     ``train`` is the share of units that is not tested, ``price`` what p-values are multiplied by where several are combined.
     """
     total = number_of_labels(len(contrast.counts), contrast.first, contrast.strata[np.argsort(~contrast.of_x, kind="stable")])
-    least = min(1.0, price * (1 + can_be_swapped(contrast)) / total)
+    least = min(1.0, price * (1 + can_be_swapped(contrast)) / min(total, MANY))
     if design is None or least <= alpha + 1e-12:
         return
     x, y = contrast.first, len(contrast.counts) - contrast.first
