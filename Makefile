@@ -30,8 +30,9 @@ $(VENV)/.demo: $(VENV)/.core
 demo: $(VENV)/.demo          ## a real two-sample test, printed for a person, and a report to open; needs no torch
 	@$(BIN)/cpmmd demo
 
+# Seeded: what is refused once is refused again. tests/fuzz and test-statistical go further.
 test: $(VENV)/.all           ## everything but the long statistical runs
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) -m "not statistical" $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m pytest --hypothesis-seed=0 -n $(JOBS) -m "not statistical" $(ARGS)
 
 test-statistical: $(VENV)/.all  ## level and power over thousands of repetitions
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) -m statistical $(ARGS)
@@ -44,7 +45,7 @@ $(FLOOR)/.ready: pyproject.toml constraints-floor.txt
 	@touch $@
 
 test-floor: $(FLOOR)/.ready  ## the tests with the lowest versions that pyproject.toml allows
-	PYTHONPATH=tests/packaging $(ONE_THREAD) $(FLOOR)/bin/python -m pytest -p without_torch -n $(JOBS) -m "not statistical" $(ARGS)
+	PYTHONPATH=tests/packaging $(ONE_THREAD) $(FLOOR)/bin/python -m pytest -p without_torch --hypothesis-seed=0 -n $(JOBS) -m "not statistical" $(ARGS)
 
 $(BUILD)/.ready: constraints.txt
 	$(PYTHON) -m venv --clear $(BUILD)

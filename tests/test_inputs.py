@@ -183,3 +183,13 @@ def test_some_columns_of_some_rows_are_read_wherever_they_lie(rows, columns):
         read_pool(pl.DataFrame(values[:4], schema=names, orient="row"), swapped).numbers,
     ):
         np.testing.assert_array_equal(numbers[rows, columns], values[rows][..., columns])
+
+
+def test_columns_of_a_frame_may_be_called_like_patterns():
+    moment = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
+    frame = pl.DataFrame({"a": [1, 2, None], "b": [moment] * 3, "c": ["x", None, ""]}).rename({"a": "^a$", "b": "^(b$", "c": "*"})
+    table = read_table(frame, "x")
+    assert table.columns == ("^a$", "^(b$", "*")
+    np.testing.assert_array_equal(table.numbers[:, [0]].ravel(), [1.0, 2.0, np.nan])
+    assert list(table.categories) == ["*"]
+    assert len(set(table.numbers[:, [1]].ravel())) == 1

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import struct
 import zipfile
 
 import numpy as np
@@ -75,6 +76,37 @@ def test_every_table_format_gives_the_same_frame(tmp_path, name):
 def test_names_that_look_like_patterns_are_names(tmp_path, name):
     written(tmp_path, "wei.d.csv", "other\n1\n")
     assert read(tmp_path, f"we[i]?d*{{a,b}}\n{name}", TABLES[name]()).data.equals(FRAME)
+
+
+PATTERNS = pl.DataFrame(
+    {
+        "^a$": [1.5, 2.5, None],
+        "a": [10, 20, 30],
+        "*": ["x", "y", None],
+        "^(b$": ["2020-01-01", None, "2020-01-03"],
+        "^.*$": [7.0, 8.0, 9.0],
+    }
+)
+
+
+@pytest.mark.parametrize("write", ["csv", "ndjson", "parquet", "ipc"])
+def test_columns_whose_names_polars_takes_for_patterns_are_columns(tmp_path, write):
+    path = tmp_path / ("a." + write.replace("ipc", "arrow"))
+    getattr(PATTERNS, f"write_{write}")(path)
+    sample = read_file(str(path))
+    assert select_columns(sample, columns=["^a$"]).data.rows() == [(1.5,), (2.5,), (None,)]
+    assert select_columns(sample, drop=["^a$"]).columns == ("a", "*", "^(b$", "^.*$")
+    assert [str(v) for v in select_columns(sample, columns=["*", "^(b$"]).data.row(0)] == ["x", "2020-01-01"]
+    if write == "csv":
+        assert read_file(str(path), ReadOptions(text=("^a$", "*"))).data["^a$"].to_list() == ["1.5", "2.5", None]
+
+
+@pytest.mark.parametrize("missing", [1 << 60, 5])
+def test_an_arrow_file_that_miscounts_its_missing_values_ends_nobody(tmp_path, missing):
+    whole = as_bytes(pl.DataFrame({"a": [1.0, None, 3.0]}).write_ipc)
+    counted = whole.replace(struct.pack("<qq", 3, 1), struct.pack("<qq", 3, missing))
+    assert counted != whole
+    assert_sentence_or_frame(tmp_path, "a.arrow", counted)  # polars before 2 ends the process, or panics
 
 
 @pytest.mark.parametrize("name", [n for n in TABLES if not n[0].isupper() and n != "semicolons.csv"])

@@ -139,7 +139,7 @@ def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None
         raise InputError("{Sample} must have at least one column. Got none.", sample=name)
     # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
     every = zip(columns, frame.iter_columns(), strict=True)
-    read = {c: _without_zone(series) for c, series in every if only is None or c in only}
+    read = {c: _without_zone(series.alias("")) for c, series in every if only is None or c in only}  # polars: ^a$ is a pattern
     kinds = {label: _kind(series, label, name) for label, series in read.items()}
     numbers = {label: _numbers_of(read[label], kind, label, name) for label, kind in kinds.items() if kind != "category"}
     return Table(

@@ -9,7 +9,7 @@ from typing import Any
 
 from cpmmd.core.text import counted
 from cpmmd.data.files.encodings import check_text, not_utf8
-from cpmmd.data.files.frames import polars, reading
+from cpmmd.data.files.frames import column, polars, reading
 from cpmmd.data.files.headers import check_names, column_names, without_blank_rows, without_index
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.sample import FileSample
@@ -104,7 +104,7 @@ def _with_text(frame: Any, source: Source, separator: str, named: bool, text: li
     places = [frame.columns.index(name) for name in text]
     with reading(source.label, "a table of separated values"):
         raw = pl.read_csv(source.native, separator=separator, has_header=named, columns=places, infer_schema=False)
-    columns = [series.str.strip_chars() for series in raw]
+    columns = [column(raw, name).str.strip_chars() for name in raw.columns]
     return frame.with_columns(s.set(s == "", None).alias(name) for s, name in zip(columns, text, strict=True))
 
 

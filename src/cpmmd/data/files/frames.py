@@ -19,6 +19,11 @@ def polars() -> Any:
     return polars
 
 
+def column(frame: Any, name: str) -> Any:
+    """Return a column to look at, without its name: in most of what polars does with a column called ^a$, that is a pattern."""
+    return frame[name].alias("")
+
+
 @contextmanager
 def reading(label: str, what: str) -> Iterator[None]:
     """Turn whatever a reader raises into a sentence about the file."""

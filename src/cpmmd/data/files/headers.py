@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cpmmd.core.text import counted
-from cpmmd.data.files.frames import polars
+from cpmmd.data.files.frames import column, polars
 from cpmmd.errors import InputError, name_some
 
 NAMELESS = ""
@@ -64,9 +64,12 @@ def without_blank_rows(frame: Any, label: str, notes: list[str]) -> Any:
     """Leave out rows without any value; in a single column such a row is a missing value."""
     if frame.width < 2:
         return frame
-    kept = frame.filter(~polars().all_horizontal(polars().all().is_null()))
-    if 0 < len(kept) < len(frame):
-        blank = len(frame) - len(kept)
+    empty = column(frame, frame.columns[0]).is_null()
+    for name in frame.columns[1:]:
+        if not empty.any():
+            return frame
+        empty &= column(frame, name).is_null()
+    if 0 < (blank := empty.sum()) < len(frame):
         notes.append(f"{counted(blank, 'blank line')} of {label} {'is' if blank == 1 else 'are'} left out")
-        return kept
+        return frame.filter(~empty)
     return frame

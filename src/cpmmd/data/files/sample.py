@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.text import counted
+from cpmmd.data.files.frames import column
 from cpmmd.errors import InputError, Setting, name_some, unknown_name
 
 MOST_GROUPS = 100
@@ -85,7 +86,7 @@ def _take_columns(data: Any, kept: list[str]) -> Any:
         if data.ndim > 2:
             raise InputError("Columns can be chosen from tables only. Got an array of more than two dimensions instead.")
         return data.reshape(len(data), -1)[:, [int(name) for name in kept]]
-    return data.select(kept)
+    return data[kept]  # select takes a name like ^a$ for a pattern, and another column than it
 
 
 def _check_values(sample: FileSample, *, may_be_empty: bool) -> None:
@@ -114,11 +115,11 @@ def _check_values(sample: FileSample, *, may_be_empty: bool) -> None:
 
 def _is_far(data: Any, name: str) -> bool:
     """Whether a column has dates that no calendar shows: of a damaged file, or milliseconds taken for microseconds."""
-    dtype = None if isinstance(data, np.ndarray) else data[name].dtype
+    dtype = None if isinstance(data, np.ndarray) else column(data, name).dtype
     if dtype is None or str(dtype).split("(")[0] not in ("Date", "Datetime"):
         return False
     a_day = UNITS_A_DAY[getattr(dtype, "time_unit", "d")]
-    days = data[name].to_physical().drop_nulls()
+    days = column(data, name).to_physical().drop_nulls()
     return len(days) > 0 and not FIRST_DAY * a_day <= days.min() <= days.max() < END_DAY * a_day
 
 
@@ -127,7 +128,7 @@ def _is_empty(data: Any, name: str) -> bool:
         if data.ndim > 2 or data.dtype.kind != "f":
             return False
         return bool(np.isnan(data.reshape(len(data), -1)[:, int(name)]).all())
-    series = data[name]
+    series = column(data, name)
     if series.null_count() == len(series):
         return True
     return bool(series.dtype.is_float() and series.drop_nulls().is_nan().all())

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cpmmd.data.files.frames import first_line, polars, refusal
+from cpmmd.data.files.frames import column, first_line, polars, refusal
 from cpmmd.data.files.source import Source
 
 PARQUET, ARROW, STREAM = "parquet", "arrow", "stream"
@@ -171,7 +171,10 @@ def _read(source: Source, kind: str, most: int) -> None:
     pl = polars()
     if count_numbers(source, kind) > most:
         return
-    for series in load(source, kind):
+    frame = load(source, kind)
+    for series in (column(frame, name) for name in frame.columns):
+        if len(series.drop_nulls()) != len(series) - series.null_count():
+            raise ValueError("it miscounts its missing values")
         if series.dtype in (pl.String, pl.Categorical, pl.Enum):
             series.cast(pl.String).str.len_bytes().sum()
         elif not series.dtype.is_nested():  # lists and the like are refused later, by name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cpmmd.core.text import counted
-from cpmmd.data.files.frames import polars
+from cpmmd.data.files.frames import column, polars
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.sample import FileSample
 from cpmmd.errors import InputError, Setting
@@ -38,20 +38,20 @@ def infer_types(frame: Any, label: str, options: ReadOptions, notes: list[str]) 
     """Return the sample with text columns that hold numbers or dates turned into these, and suspects marked."""
     suspects: list[InputError] = []
     for name in frame.columns:
-        series = frame[name]
+        series = column(frame, name)
         if name in options.text:
-            frame = frame.with_columns(series.cast(polars().String))
+            frame = frame.with_columns(series.cast(polars().String).alias(name))
         elif series.dtype == polars().String:
-            meant, wrong = _meaning(series, label, options)
+            meant, wrong = _meaning(series, name, label, options)
             frame = frame.with_columns(meant.alias(name))
             if wrong is not None:
                 suspects.append(wrong)
             elif meant.dtype == polars().String:
-                notes += _identifier_note(meant, label)
+                notes += _identifier_note(meant, name, label)
     return FileSample(frame, label, tuple(notes), tuple(suspects))
 
 
-def _meaning(series: Any, label: str, options: ReadOptions) -> tuple[Any, InputError | None]:
+def _meaning(series: Any, name: str, label: str, options: ReadOptions) -> tuple[Any, InputError | None]:
     """Return a text column as numbers or dates where it holds nothing else; and what is wrong with it, if anything."""
     stripped = series.str.strip_chars()
     present = stripped.set(stripped.is_in(list(NULLS)), None)
@@ -64,14 +64,14 @@ def _meaning(series: Any, label: str, options: ReadOptions) -> tuple[Any, InputE
         return truth, None
     if not numeric and (read := options.dates.read(present)) is not None:
         wrong = read.is_null() & present.is_not_null()
-        return read, _date_error(series.name, label, present, wrong) if wrong.any() else None
+        return read, _date_error(name, label, present, wrong) if wrong.any() else None
     others = present.filter(numbers.is_null() & present.is_not_null())
     for pattern, style in (STYLES if options.decimal == "." else COMMA_STYLES).items():
         if 2 * others.str.contains(pattern).sum() > len(others):
-            return present, _style_error(series.name, label, style)
+            return present, _style_error(name, label, style)
     if numeric:
         row = int((numbers.is_null() & present.is_not_null()).arg_max() or 0) + 1
-        return present, _mixture_error(series.name, label, numeric, len(others), others[0], row)
+        return present, _mixture_error(name, label, numeric, len(others), others[0], row)
     return present, None
 
 
@@ -149,11 +149,11 @@ def _cut(name: str) -> str:
     return repr(name if len(name) <= 40 else name[:37] + "...")
 
 
-def _identifier_note(series: Any, label: str) -> list[str]:
+def _identifier_note(series: Any, name: str, label: str) -> list[str]:
     different = series.n_unique()
     if different > 20 and different > MANY_LEVELS * len(series):
         return [
-            f"column {_cut(series.name)} of {label} has {different} different texts in {counted(len(series), 'row')}: leave it "
+            f"column {_cut(name)} of {label} has {different} different texts in {counted(len(series), 'row')}: leave it "
             "out if it is an identifier"
         ]
     return []
