@@ -179,6 +179,28 @@ def test_options_that_are_none_are_refused(make):
         make()
 
 
+PLAIN_ALONE = (KernelClass(Bandwidth()),)
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (FullSampleTest(), (200, 600, False)),  # all rows of the pool, but for those that did not fill a bin
+        (FullSampleTest(landmarks=50), (50, 600, False)),
+        (FullSampleTest(pair_rows=100), (200, 601, True)),  # ten rows a landmark were 2000
+        (FullSampleTest(pair_rows=100, landmarks=20), (20, 200, True)),
+        (FullSampleTest(pair_rows=100, landmarks=20, covariance_rows=70), (20, 70, True)),
+        (FullSampleTest(classes=PLAIN_ALONE), (None, None, False)),
+        (FullSampleTest(classes=PLAIN_ALONE, pair_rows=100), (200, None, True)),
+        ("median", (None, None, False)),
+    ],
+)
+def test_the_result_says_through_what_kernels_were_computed(method, said):
+    rng = np.random.default_rng(3)
+    engine = two_sample_test(rng.normal(size=(300, 2)), rng.normal(size=(301, 2)), method=method, n_permutations=19, rng=0).engine
+    assert (engine.landmarks, engine.covariance_rows, engine.linear) == said
+
+
 SPECTRAL_SPLIT = SplitTest(gammas=(0.1, 1e-3))
 
 

@@ -122,7 +122,7 @@ def kernel_matrix_test(
         tested_sizes=sizes,
         n_columns=None,
         notes=(*note_powerless(ranking.smallest_pvalue, plan.options.alpha, sizes), *((BLOCKS_NOTE,) if blocks else ())),
-        engine=Engine("dense"),
+        engine=Engine("dense", covariance_rows=len(matrix) if spectral else None),
         design=made,
         exact=made is None or made.exact,
         citations=("gretton2012kernel", *(("hagrass2024spectral",) if spectral else ())),

@@ -50,6 +50,10 @@ class Engine:
         Rows of a bin; the mean of them where bins are groups of different sizes.
     landmarks : int or None
         Rows of the pool that kernels were computed through; None where only pairs of rows were used.
+    covariance_rows : int or None
+        Rows that the variances of spectral members were taken over; None where no member has a spectral parameter.
+    linear : bool
+        Whether every kernel was computed through landmarks in one pass, at a cost linear in the rows.
 
     Examples
     --------
@@ -57,16 +61,20 @@ class Engine:
     >>> from cpmmd import two_sample_test
     >>> data = np.random.default_rng(0)
     >>> two_sample_test(data.normal(size=(40, 2)), data.normal(size=(50, 2)), method="median", rng=0).engine
-    Engine(name='dense', bins=None, bin_rows=1, landmarks=None)
+    Engine(name='dense', bins=None, bin_rows=1, landmarks=None, covariance_rows=None, linear=False)
     """
 
     name: str
     bins: int | None = None
     bin_rows: int = 1
     landmarks: int | None = None
+    covariance_rows: int | None = None
+    linear: bool = False
 
     @classmethod
-    def of(cls, bins: Bins, landmarks: int | None = None) -> Engine:
+    def of(
+        cls, bins: Bins, landmarks: int | None = None, covariance_rows: int | None = None, *, linear: bool = False
+    ) -> Engine:
         """Return the engine that relabels these bins.
 
         Parameters
@@ -75,6 +83,10 @@ class Engine:
             How the rows were cut.
         landmarks : int, optional
             Rows that kernels were computed through.
+        covariance_rows : int, optional
+            Rows that variances were taken over.
+        linear : bool, optional
+            Whether landmarks saw every row in one pass.
 
         Returns
         -------
@@ -82,8 +94,8 @@ class Engine:
             ``"rows"`` where each bin is one row.
         """
         if bins.size != 1:
-            return cls("binned", bins.count, max(1, round(len(bins.order) / bins.count)), landmarks)
-        return cls("rows", landmarks=landmarks)
+            return cls("binned", bins.count, max(1, round(len(bins.order) / bins.count)), landmarks, covariance_rows, linear)
+        return cls("rows", landmarks=landmarks, covariance_rows=covariance_rows, linear=linear)
 
 
 @dataclass(frozen=True, eq=False)

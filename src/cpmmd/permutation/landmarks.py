@@ -84,6 +84,14 @@ class View:
         return self.rows > self.pair_rows
 
     @property
+    def variance_rows(self) -> int:
+        """Rows that variances are taken over: all of a pool whose pairs are looked at, otherwise some."""
+        if not self.linear:
+            return self.rows
+        usual = min(COVARIANCE_ROWS, ROWS_A_LANDMARK * len(self.landmarks))
+        return min(len(self.sample), self.covariance_rows or usual)
+
+    @property
     def whole(self) -> bool:
         """Whether all rows are landmarks, and are relabelled one by one or as a design has them."""
         return len(self.landmarks) == self.rows and (self.bins.size == 1 or self.bins.contrast is not None)
@@ -230,7 +238,7 @@ def _some_rows(view: View, tiler: Tiler, landmarks: Any, kept: Sequence[int]) ->
     if not kept:
         return {}
     count = len(view.landmarks)
-    rows = view.sample[: view.covariance_rows or min(COVARIANCE_ROWS, ROWS_A_LANDMARK * count)]
+    rows = view.sample[: view.variance_rows]
     found = {k: np.empty((len(rows), count), np.float32) for k in kept}
     scratch = Scratch()
     for part in cut(len(rows), TILE_ROWS):

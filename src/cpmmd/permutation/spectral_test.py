@@ -56,7 +56,8 @@ def spectral_test(
         None if design is None else design.strata[design.unit[blind[:COVARIANCE_ROWS]]],
     )
     ranking = _rank(kernel_path(view, kernel, (PLAIN, *gammas)), labels)
-    return KernelTest(ranking, (bins.m, bins.n), Engine.of(bins, count), Units.of(bins, labels, order), left_out(bins))
+    engine = Engine.of(bins, count, view.variance_rows, linear=view.linear)
+    return KernelTest(ranking, (bins.m, bins.n), engine, Units.of(bins, labels, order), left_out(bins))
 
 
 def rank_matrix(K: Array, bins: Bins, labels: Relabelings, gammas: Sequence[float]) -> Ranking:

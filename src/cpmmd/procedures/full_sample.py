@@ -128,7 +128,7 @@ class FullSampleTest(Procedure):
             preparation=setting.preparations[entrants[winner].scale],
             notes=left_out(bins),
             evidence=Evidence(pool, np.sort(bins.order) if sum(bins.dropped) else None, units=Units.of(bins, labels)),
-            engine=Engine.of(bins, setting.landmarks if any(one.spectral or setting.linear for one in entrants) else None),
+            engine=setting.engine([one.scale for one in entrants if one.spectral]),
             classes=tuple(replace(one.path, selected=member if i == winner else None) for i, one in enumerate(entrants)),
         )
 
@@ -203,6 +203,11 @@ class Setting:
     def coordinates(self, scale: str | None) -> _Coordinates:
         """Return the pool in one set of coordinates."""
         return self._views[scale]
+
+    def engine(self, spectral: Sequence[str | None]) -> Engine:
+        """Return how statistics were computed, given the coordinates of the classes with spectral parameters."""
+        variances = self.coordinates(spectral[0]).view.variance_rows if spectral else None
+        return Engine.of(self.bins, self.landmarks if spectral or self.linear else None, variances, linear=self.linear)
 
 
 @dataclass(frozen=True, eq=False)
