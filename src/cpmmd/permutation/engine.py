@@ -72,9 +72,7 @@ class Engine:
     linear: bool = False
 
     @classmethod
-    def of(
-        cls, bins: Bins, landmarks: int | None = None, covariance_rows: int | None = None, *, linear: bool = False
-    ) -> Engine:
+    def of(cls, bins: Bins, landmarks: int | None = None, covariance_rows: int | None = None, *, linear: bool = False) -> Engine:
         """Return the engine that relabels these bins.
 
         Parameters
