@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core import validation
+from cpmmd.core.parallel import threads
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.pool import Pool, read_pool
 from cpmmd.equivalence.columns import column_differences
@@ -21,6 +22,7 @@ LOOKED_AT = 10_000  # rows whose quartiles are taken
 NORMAL_QUARTILES = 1.349  # distance of the quartiles of N(0, 1)
 
 
+@threads(None)
 def equivalence_test(
     x: Any,
     y: Any,

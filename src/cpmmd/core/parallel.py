@@ -45,13 +45,15 @@ def available_cores() -> int:
 
 @contextmanager
 def threads(count: int | None) -> Iterator[None]:
-    """Use ``count`` threads inside; None changes nothing."""
-    if count is None:
-        yield
-        return
-    token = _threads.set(count)
+    """Use ``count`` threads inside, None as many as there were.
+
+    BLAS has one of them, whatever the count: what a product rounds to depends on how many share it. Pieces of the work are what
+    runs side by side. Decorates a function as well.
+    """
+    token = _threads.set(_threads.get() if count is None else count)
+    limits = {"blas": 1} if count is None else {"blas": 1, "openmp": count}
     try:
-        with _controller().limit(limits=count):
+        with _controller().limit(limits=limits):
             yield
     finally:
         _threads.reset(token)
@@ -101,7 +103,7 @@ def map_tasks(work: Callable[[T], R], items: Sequence[T], *, n_jobs: int | None 
     ``n_jobs`` processes here; None follows ``joblib.parallel_config``, and without one runs the tasks here, one after the other.
     """
     if (n_jobs in (None, 1) and not elsewhere()) or _alone.get():
-        yield from map(work, items)
+        yield from map(threads(None)(work), items)
         return
     import joblib
 

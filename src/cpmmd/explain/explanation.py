@@ -9,6 +9,7 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels, Rows
+from cpmmd.core.parallel import threads
 from cpmmd.core.seeds import resolve_rng
 from cpmmd.errors import InputError
 from cpmmd.explain.column_table import difference_tables, relabelled_units
@@ -34,6 +35,7 @@ WEIGHTS_SHOWN = 3  # columns that a trained map looks at most
 STANDS_OUT = 2.0
 
 
+@threads(None)
 def explain(
     outcome: TestOutcome, *, max_rows: int = 2000, top: int = 5, rng: Any = 0, names: Sequence[str] = SAMPLES
 ) -> Explanation:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from cpmmd.core.arrays import Array, Floating
+from cpmmd.core.parallel import map_threads
 from cpmmd.permutation import mmd
-from cpmmd.permutation.labels import BLOCK_ROWS, Relabelings
+from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.ranking import Ranking
 
 PANELS = 4  # at most, of the triangular product
 PANEL_ROWS = 48  # at least
+COPIED_BYTES = 32 * 2**20  # a matrix of which panels are copied all at once
+PIECE_ROWS = 256  # relabelings of one product
+SHARED_ROWS = 500  # of a matrix, from which threads share the pieces: below, starting them takes longer
 
 
 def permutation_test(K: Array, m: int, labels: Relabelings, *, overwrite: bool = False) -> Ranking:
@@ -63,15 +69,29 @@ def quadratic_forms(centred: Floating, W: Floating) -> Array:
     """Return w' A w for each row w of ``W``, using only the lower triangle of the symmetric matrix.
 
     Each panel of columns from the diagonal down is one product, what lies below the diagonal block counted twice; ``W`` is taken
-    some rows at a time, so that what was multiplied is summed while it is still in the cache.
+    some rows at a time, so that what was multiplied is summed while it is still in the cache, and threads can share them.
     """
-    size = len(centred)
-    total = np.zeros(len(W))
+    size, pieces = len(centred), range(0, len(W), PIECE_ROWS)
     edges = np.linspace(0, size, min(PANELS, max(1, size // PANEL_ROWS)) + 1).astype(int)
-    for start, stop in pairwise(edges):
-        panel = centred[start:, start:stop].copy()
-        panel[stop - start :] *= 2
-        for first in range(0, len(W), BLOCK_ROWS):
-            rows = W[first : first + BLOCK_ROWS]
-            total[first : first + BLOCK_ROWS] += np.einsum("bi,bi->b", rows[:, start:stop], rows[:, start:] @ panel)
+    panels = ((start, _panel(centred, start, stop)) for start, stop in pairwise(edges))
+    batches = ([one] for one in panels) if centred.nbytes > COPIED_BYTES else [list(panels)]
+    total = np.zeros(len(W))
+    for batch in batches:
+        work = partial(_panel_forms, batch, W)
+        total += np.concatenate(map_threads(work, pieces) if size >= SHARED_ROWS else [work(first) for first in pieces])
+    return total
+
+
+def _panel(centred: Floating, start: int, stop: int) -> Floating:
+    panel = centred[start:, start:stop].copy()
+    panel[stop - start :] *= 2
+    return panel
+
+
+def _panel_forms(panels: Sequence[tuple[int, Floating]], W: Floating, first: int) -> Array:
+    """Return w' A w over some panels, each with the row it starts at, for one piece of ``W``."""
+    rows = W[first : first + PIECE_ROWS]
+    total = np.zeros(len(rows))
+    for start, panel in panels:
+        total += np.einsum("bi,bi->b", rows[:, start : start + panel.shape[1]], rows[:, start:] @ panel)
     return total

@@ -9,6 +9,7 @@ from cpmmd.core.text import bytes_in_words, counted
 from cpmmd.errors import InputError, Setting
 
 DEFAULT_LIMIT = 2**30
+TILE_ROWS = 512  # double-precision distances of as many still fit the cache, and threads do not wait for each other
 FEWEST_TILE_ROWS = 64
 TILE_BYTES = 40  # of a pair of rows in work: double-precision distances and their copies, exponents, chains
 ROW_NUMBERS = 6  # copies of a row's numbers while an operand is made, in double precision
@@ -23,7 +24,14 @@ class TilePlan:
 
 
 def plan_tiles(
-    limit: int, *, width: int, n_kernels: int, bins: int, tile_rows: int = 1024, fewest: int = FEWEST_TILE_ROWS, copies: int = 1
+    limit: int,
+    *,
+    width: int,
+    n_kernels: int,
+    bins: int,
+    tile_rows: int = TILE_ROWS,
+    fewest: int = FEWEST_TILE_ROWS,
+    copies: int = 1,
 ) -> TilePlan:
     """Return the largest tiles and panels that fit ``limit`` bytes.
 

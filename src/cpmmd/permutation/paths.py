@@ -20,9 +20,8 @@ from cpmmd.kernels.tilers import path_tiler
 from cpmmd.permutation.binned import Bins, bin_sums, binned_statistics
 from cpmmd.permutation.directions import Directions
 from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.memory import plan_tiles
+from cpmmd.permutation.memory import TILE_ROWS, plan_tiles
 
-TILE_ROWS = 512  # double-precision distances of as many still fit the cache, and threads do not wait for each other
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
 GRID_RATIO = np.sqrt(2.0)
 LARGEST_SHARE = 0.25  # of the pool: no bandwidth is asked to see more rows than that

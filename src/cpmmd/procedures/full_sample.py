@@ -21,8 +21,8 @@ from cpmmd.permutation.binned import TARGET_BINS, Bins, bin_sums, binned_statist
 from cpmmd.permutation.engine import Engine, left_out
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.landmarks import COVARIANCE_ROWS, PAIR_ROWS, View, kernel_path, landmark_count, landmark_paths
-from cpmmd.permutation.memory import plan_tiles
-from cpmmd.permutation.paths import MEDIAN_ROWS, PLAIN, TILE_ROWS, Path, geometry_paths
+from cpmmd.permutation.memory import TILE_ROWS, plan_tiles
+from cpmmd.permutation.paths import MEDIAN_ROWS, PLAIN, Path, geometry_paths
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.permutation.unit_bins import unit_bins
