@@ -226,7 +226,7 @@ def test_plans_keep_to_their_budget():
     plan = plan_tiles(2**30, width=28, n_kernels=1, bins=200)
     assert plan.tile_rows == 512
     assert plan.panel_rows > 100_000
-    assert plan_tiles(20_000_000, width=28, n_kernels=17, bins=200).tile_rows < 1024
+    assert plan_tiles(20_000_000, width=28, n_kernels=17, bins=200).tile_rows < 512
 
 
 @pytest.mark.parametrize(("method", "stage"), [("median", "tiles"), ("cp-full", "rows")])
