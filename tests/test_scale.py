@@ -1,10 +1,13 @@
 """Size: tiles and bins against the definition, memory-mapped and Arrow inputs, budgets, progress, many tests at once."""
 
+from threading import Event, Thread
+
 import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
 from cpmmd import Bandwidth, CpmmdError, LaplacianL1, MedianTest, Polynomial, Radius, SplitTest, two_sample_test
+from cpmmd.core.parallel import threads
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.kernels.tilers import GramTiler, tiler_for
 from cpmmd.permutation import engine, mmd
@@ -138,6 +141,51 @@ METHODS_HERE = ["cp-full", "cp-linear", "cp-polynomial", "energy", "liu-mixture"
 def test_threads_do_not_change_a_digit_of_small_tests(method, rows, columns):
     x, y = np.random.default_rng(8).normal(size=(2, rows, columns))
     assert_same_digits(*(two_sample_test(x, y, method=method, rng=1, n_permutations=19, n_jobs=jobs) for jobs in (1, 2, None)))
+
+
+@pytest.mark.parametrize("method", ["cp-full", "median"])
+def test_neither_do_more_threads_than_the_memory_holds_tiles_for(large, method):
+    some = [part[:2200] for part in large] if method == "median" else [part[:400] for part in large]
+    wanted = ((1, None), (1, "30MB"), (8, "30MB"), (200, None))
+    assert_same_digits(
+        *(two_sample_test(*some, method=method, rng=1, n_permutations=19, n_jobs=j, memory_limit=limit) for j, limit in wanted)
+    )
+
+
+def test_calls_that_overlap_have_one_blas_thread_and_put_back_what_was_there():
+    (before,) = blas_threads()
+    on_threads(lambda: ThreadpoolController().limit(limits=2, user_api="blas"))  # one that ends: nobody else's limit stands
+    first_in, second_in, first_out, seen = Event(), Event(), Event(), []
+
+    def first():
+        with threads(None):
+            first_in.set()
+            second_in.wait(10)
+        first_out.set()
+
+    def second():
+        first_in.wait(10)
+        with threads(2):
+            second_in.set()
+            first_out.wait(10)
+            seen.append(blas_threads())
+
+    on_threads(first, second)
+    after = blas_threads()
+    on_threads(lambda: ThreadpoolController().limit(limits=before, user_api="blas"))
+    assert (seen, after) == ([{1}], {2})
+
+
+def on_threads(*works):
+    started = [Thread(target=work) for work in works]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+
+
+def blas_threads():
+    return {one["num_threads"] for one in ThreadpoolController().info() if one["user_api"] == "blas"}
 
 
 def assert_same_digits(first, *others):

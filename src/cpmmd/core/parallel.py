@@ -11,9 +11,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from functools import cache
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -25,8 +26,44 @@ _alone: ContextVar[bool] = ContextVar("cpmmd_alone", default=False)  # inside a 
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _controller(kind: str) -> ThreadpoolController:
+    """Return what limits libraries of one kind, and puts back theirs alone: ``blas`` or ``openmp``."""
+    return ThreadpoolController().select(user_api=kind)
+
+
+class _OneBlasThread:
+    """One BLAS thread for the whole process, from the first who enters to the last who leaves, on whatever threads they are.
+
+    Set and put back on threads that end at once: threadpoolctl lets no other thread change what a living one has set.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = Lock(), 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                _briefly(self._set)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                _briefly(self._limit.restore_original_limits)
+
+    def _set(self) -> None:
+        self._limit = _controller("blas").limit(limits=1)
+
+
+def _briefly(work: Callable[[], None]) -> None:
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+_one_blas_thread = _OneBlasThread()
 
 
 def thread_count() -> int:
@@ -51,9 +88,9 @@ def threads(count: int | None) -> Iterator[None]:
     runs side by side. Decorates a function as well.
     """
     token = _threads.set(_threads.get() if count is None else count)
-    limits = {"blas": 1} if count is None else {"blas": 1, "openmp": count}
+    of_openmp = nullcontext() if count is None else _controller("openmp").limit(limits=count)
     try:
-        with _controller().limit(limits=limits):
+        with _one_blas_thread, _controller("blas").limit(limits=1), of_openmp:  # the second for libraries that limit a thread
             yield
     finally:
         _threads.reset(token)
@@ -61,18 +98,18 @@ def threads(count: int | None) -> Iterator[None]:
 
 def map_threads(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """Return ``work`` of every item in order, on several threads where allowed."""
-    return list(_on_threads(work, items, nullcontext()))
+    return list(_on_threads(work, items))
 
 
 def map_apart(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """Return ``work`` of every item in order, each with one BLAS thread, however many threads there are: what a factorisation
     rounds to depends on how many share it.
     """
-    with _controller().limit(limits=1, user_api="blas"):
-        return list(_on_threads(work, items, nullcontext()))
+    with _one_blas_thread:
+        return list(_on_threads(work, items))
 
 
-def spread(work: Callable[..., R], items: Sequence[T], *shared: Any) -> Iterator[R]:
+def spread(work: Callable[..., R], items: Sequence[T], *shared: Any, most: int | None = None) -> Iterator[R]:
     """Yield ``work(item, *shared)`` in the order of the items, as results come.
 
     Parameters
@@ -83,13 +120,16 @@ def spread(work: Callable[..., R], items: Sequence[T], *shared: Any) -> Iterator
         Small descriptions of the pieces.
     shared
         Large arguments, the same for every piece: sent once to each machine of a cluster.
+    most
+        Threads here at most, where the memory holds no more pieces.
 
     Notes
     -----
     On threads here each piece has one BLAS thread: the pieces themselves keep the cores busy.
     """
     if not elsewhere():
-        yield from _on_threads(lambda item: work(item, *shared), items, _controller().limit(limits=1, user_api="blas"))
+        with _one_blas_thread:
+            yield from _on_threads(lambda item: work(item, *shared), items, most)
         return
     import joblib
 
@@ -131,12 +171,12 @@ def _run_alone(work: Callable[..., R], *arguments: Any) -> R:
         _alone.reset(token)
 
 
-def _on_threads(work: Callable[[T], R], items: Sequence[T], around: AbstractContextManager[Any]) -> Iterator[R]:
-    workers = min(thread_count(), len(items))
+def _on_threads(work: Callable[[T], R], items: Sequence[T], most: int | None = None) -> Iterator[R]:
+    workers = min(thread_count(), len(items), most or len(items))
     if workers <= 1:
         yield from map(work, items)
         return
-    with around, ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(copy_context().run, work, item) for item in items]
         try:
             for future in futures:

@@ -153,7 +153,9 @@ def bin_sums(load: Callable[[slice], Array], tiler: Tiler, bins: Bins, plan: Til
             b = a if second is first else _operand(load, tiler, second, remote)
             work = [(i, [j for j in second if j.rows.start >= i.rows.start]) for i in first]
             hollow = bins.contrast is None
-            for (i, js), row in zip(work, spread(_row_of_tiles, work, a, b, tiler, remote, hollow), strict=True):
+            for (i, js), row in zip(
+                work, spread(_row_of_tiles, work, a, b, tiler, remote, hollow, most=plan.threads), strict=True
+            ):
                 upper[:, i.bins, js[0].bins.start : js[-1].bins.stop] += row
                 done += len(js)
                 report("tiles", done, total)

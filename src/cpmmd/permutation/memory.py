@@ -17,10 +17,11 @@ ROW_NUMBERS = 6  # copies of a row's numbers while an operand is made, in double
 
 @dataclass(frozen=True)
 class TilePlan:
-    """Rows of a tile, and rows of a panel: what is held of the pool at once, twice."""
+    """Rows of a tile, rows of a panel (what is held of the pool at once, twice), and tiles that fit side by side."""
 
     tile_rows: int
     panel_rows: int
+    threads: int = 1
 
 
 def plan_tiles(
@@ -33,20 +34,21 @@ def plan_tiles(
     fewest: int = FEWEST_TILE_ROWS,
     copies: int = 1,
 ) -> TilePlan:
-    """Return the largest tiles and panels that fit ``limit`` bytes.
+    """Return the tiles, as many of them at once as there are threads, and the panels that fit ``limit`` bytes.
 
-    ``tile_rows`` is the size of a tile where memory is no question, ``fewest`` the smallest to go down to (sums over other tiles
-    round otherwise), ``copies`` how many times the operands hold a row (the powers of a polynomial lift).
+    ``tile_rows`` is the size of a tile, ``fewest`` the smallest where not even one fits (sums over other tiles round
+    otherwise, so fewer threads come first), ``copies`` how many times the operands hold a row (the powers of a polynomial lift).
     """
     sums = 2 * 8 * n_kernels * bins * bins
     row_bytes = 2 * 8 * (width + 2) * (ROW_NUMBERS + 2 * copies)
     tile = tile_rows
     while tile >= fewest:
-        panel = (limit - sums - thread_count() * TILE_BYTES * tile * tile) // row_bytes
-        if panel >= tile:
-            return TilePlan(tile, panel)
+        room, one = limit - sums, TILE_BYTES * tile * tile
+        side_by_side = min(thread_count(), (room - tile * row_bytes) // one)
+        if side_by_side >= 1:
+            return TilePlan(tile, (room - side_by_side * one) // row_bytes, side_by_side)
         tile //= 2
-    needed = sums + fewest * (row_bytes + thread_count() * TILE_BYTES * fewest)
+    needed = sums + fewest * (row_bytes + TILE_BYTES * fewest)
     raise InputError(
         "{parameter} must leave room for tiles: {kernels}, {columns} and {bins} need at least {needed}. Got "
         "{limit}; raise it, or use fewer bins or columns.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, plain_dict
@@ -170,7 +170,7 @@ class TestOutcome:
             "seed": self.seed,
             "notes": self.notes,
             "design": None if self.design is None else self.design.to_dict(),
-            "engine": None if self.engine is None else vars(self.engine),
+            "engine": None if self.engine is None else asdict(self.engine),
             "classes": [one.to_dict() for one in self.classes],
             **{name: None if part is None else part.to_dict() for name, part in parts.items()},
         }

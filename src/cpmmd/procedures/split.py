@@ -196,7 +196,9 @@ class SplitTest(Procedure):
     def choose(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> Choice:
         """Select on all rows, none kept for a test."""
         trained = self._train(pool, None, pool.m, options, rng.spawn(2))
-        return Choice(trained.selection.kernel, trained.preparation, trained.calibration, trained.notes)
+        unused = [name for name, said in (("n_splits", self.n_splits > 1), ("gammas", bool(self.gammas))) if said]
+        note = (f"a frozen kernel is tested as it is: {' and '.join(unused)} had no say",) if unused else ()
+        return Choice(trained.selection.kernel, trained.preparation, trained.calibration, (*trained.notes, *note))
 
     def _train(self, pool: Pool, rows: Rows | None, m: int, options: RunOptions, streams: list[np.random.Generator]) -> _Trained:
         """Calibrate and select on some rows of the pool, the first ``m`` of which are of X."""

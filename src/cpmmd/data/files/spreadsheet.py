@@ -68,7 +68,7 @@ def _sample(rows: Iterator[Cells], label: str, options: ReadOptions) -> FileSamp
     body = table[1:] if named else table
     if not body:
         raise InputError(f"{label} has a header and no rows. Check how it was written.")
-    columns = {name: _column(name, list(values)) for name, values in zip(names, zip(*body, strict=True), strict=True)}
+    columns = {name: _column(list(values)) for name, values in zip(names, zip(*body, strict=True), strict=True)}
     notes = [] if named else [f"the first row of {label} is numbers: read as data, columns are called 0, 1, ..."]
     frame = without_blank_rows(polars().DataFrame(columns), label, notes)
     return infer_types(without_index(frame, label, notes), label, options, notes)
@@ -79,21 +79,21 @@ def _filled(row: list[Any]) -> int:
     return max((i for i, cell in enumerate(row, start=1) if cell is not None), default=0)
 
 
-def _column(name: str, cells: list[Any]) -> Any:
-    """Return a column of one type; of several it is text, which is looked at as the text of any file."""
+def _column(cells: list[Any]) -> Any:
+    """Return a nameless column of one type; of several it is text, which is looked at as the text of any file."""
     pl = polars()
     cells = [cell.total_seconds() / 86_400 if isinstance(cell, timedelta) else cell for cell in cells]
     kinds = {_kind(cell) for cell in cells if cell is not None}
     if kinds <= {int, float} and kinds:
         whole = kinds == {int} and all(cell is None or abs(cell) < LARGEST for cell in cells)
         numbers = cells if whole else [None if cell is None else float(cell) for cell in cells]
-        return pl.Series(name, numbers, dtype=pl.Int64 if whole else pl.Float64)
+        return pl.Series("", numbers, dtype=pl.Int64 if whole else pl.Float64)
     if kinds == {bool}:
-        return pl.Series(name, cells, dtype=pl.Boolean)
+        return pl.Series("", cells, dtype=pl.Boolean)
     if kinds == {datetime}:
         days = all(cell is None or not isinstance(cell, datetime) or cell == _midnight(cell) for cell in cells)
-        return pl.Series(name, [_moment(cell) for cell in cells], dtype=pl.Datetime("us")).cast(pl.Date if days else pl.Datetime)
-    return pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String)
+        return pl.Series("", [_moment(cell) for cell in cells], dtype=pl.Datetime("us")).cast(pl.Date if days else pl.Datetime)
+    return pl.Series("", [None if cell is None else str(cell) for cell in cells], dtype=pl.String)
 
 
 def _kind(cell: Any) -> type:
