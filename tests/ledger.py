@@ -20,6 +20,7 @@ import tempfile
 import time
 import warnings
 from dataclasses import astuple
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +46,10 @@ def plain(text):
     """Return a text without what another day, folder, version or number of threads changes."""
     text = text.replace(os.path.realpath(os.getcwd()), "FOLDER").replace(os.getcwd(), "FOLDER")
     text = CLOCK.sub("TIME", text)
+    text = re.sub(r"(timestamp_seconds\S*) \d{10}", r"\1 TIME", text)
     text = re.sub(r" --jobs \d+|, n_jobs=\d+", "", text)
-    for name, version in (("Python", platform.python_version()), ("numpy", np.__version__)):
-        text = text.replace(f"{name} {version}", f"{name} VERSION")
+    for name, number in (("Python", platform.python_version()), ("numpy", np.__version__)):
+        text = text.replace(f"{name} {number}", f"{name} VERSION")
     return text.replace(f"cpmmd {cpmmd.__version__}", "cpmmd VERSION").replace(f'"{cpmmd.__version__}"', '"VERSION"')
 
 
@@ -357,6 +359,9 @@ def command(*arguments):
     return code, Path("stdout").read_text("utf-8"), Path("stderr").read_text("utf-8")
 
 
+REPORTED = ("test", "groups", "strata", "pairs", "margin", "split", "check", "check the history", "check monitor")
+
+
 def commands(threads):
     """What every command prints, as JSON and in plain words, and the reports that it writes."""
     for moved, name in enumerate(("a", "b")):
@@ -375,7 +380,7 @@ def commands(threads):
         "strata": ("test", "a.csv", "b.csv", "--drop", "patient,subject", "--stratify-by", "site", *quick),
         "pairs": ("test", "a.csv", "b.csv", "--drop", "site,patient", "--pair-by", "subject", *quick),
         "blocks": ("test", "a.csv", "b.csv", *drop, "--blocks", 4, *quick),
-        "margin": ("test", "reference.csv", "same.csv", "--margin", 0.5, *quick),
+        "margin": ("test", "reference.csv", "same.csv", "--margin", 0.5, "--seed", 1, "--missing", "impute"),
         "split": ("test", "reference.csv", "--split-by", "site", *quick),
         "split in two": ("test", "reference.csv", "--split-by", "member", *quick),
         "missing": ("test", "a.csv", "b.csv", "--seed", 1),
@@ -400,7 +405,7 @@ def commands(threads):
             if form == "json" and name in ("acknowledge", "dismiss"):
                 continue
             arguments = [str(part).replace("JSON", form) for part in call] + ["--json"] * (form == "json")
-            reports = [".html", ".md", ".json"] if form == "plain" and call[0] in ("test", "check") else []
+            reports = [".html", ".md", ".json"] if form == "plain" and name in REPORTED else []
             code, out, err = command(*arguments)
             for part, answer in (("code", code), ("stdout", out), ("stderr", err)):
                 yield f"{name}/{form}/{part}", answer
@@ -496,9 +501,9 @@ def v02(threads):  # noqa: ARG001
 
 
 SECTIONS = {
-    "test 60": lambda threads: compared(60, UNTRAINED, threads),
-    "test 1000": lambda threads: compared(1000, UNTRAINED, threads),
-    "test 6000": lambda threads: compared(6000, UNTRAINED, threads, 49),
+    "test 60 rows": lambda threads: compared(60, UNTRAINED, threads),
+    "test 1000 rows": lambda threads: compared(1000, UNTRAINED, threads),
+    "test 6000 rows": lambda threads: compared(6000, UNTRAINED, threads, 49),
     "trained": trained,
     "explain": explain,
     "matrix": matrix,
@@ -511,7 +516,8 @@ SECTIONS = {
     "public": public,
     "v02": v02,
 }
-LONG = ("test 6000", "trained")  # minutes, or torch
+VERSIONS = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "matplotlib", "pandas", "polars", "typer", "rich")}
+LONG = ("test 6000 rows", "trained")  # minutes, or torch
 
 
 def answers(section, threads=1):
@@ -549,7 +555,7 @@ def main():
     parser = argparse.ArgumentParser(description="Compare the answers of this version with the stored ones.")
     parser.add_argument("--write", action="store_true", help="store the answers instead")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", default="", metavar="PREFIX", help="sections whose name begins so")
+    parser.add_argument("--only", default="", metavar="PREFIX,...", help="sections whose name begins so")
     parser.add_argument("--show", metavar="KEY", help="print the whole answer of this key")
     options = parser.parse_args()
     begin_again()
@@ -558,7 +564,7 @@ def main():
     wrong = 0
     ledger = stored() if LEDGER.exists() else {}
     for section in SECTIONS:
-        if not section.startswith((options.show or "").split(": ")[0] or options.only):
+        if not section.startswith(tuple(((options.show or "").split(": ")[0] or options.only).split(","))):
             continue
         begun, found = time.perf_counter(), {}
         for key, answer in answers(section, options.threads):
@@ -579,6 +585,7 @@ def main():
         if options.write:
             now = stored() if LEDGER.exists() else {}  # another process may have written its sections
             ledger = {key: answer for key, answer in now.items() if not key.startswith(f"{section}: ")} | found
+            ledger["versions"] = VERSIONS
             LEDGER.write_text(json.dumps(ledger, indent=0, sort_keys=True, ensure_ascii=False) + "\n")
     sys.exit(0 if options.write else int(wrong > 0))
 

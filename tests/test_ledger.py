@@ -10,10 +10,12 @@ import pytest
 
 import ledger
 
-SHORT = [section for section in ledger.SECTIONS if section not in ledger.LONG]
-pytestmark = pytest.mark.skipif(
-    platform.machine().lower() not in ("x86_64", "amd64"), reason="the one arithmetic is one of x86-64 processors"
-)
+APART = ("commands", "detectors", "test 1000 rows", *ledger.LONG)
+SHORT = [*APART[:3], ",".join(section for section in ledger.SECTIONS if section not in APART)]
+pytestmark = [
+    pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="the one arithmetic is one of x86-64"),
+    pytest.mark.skipif(ledger.stored()["versions"] != ledger.VERSIONS, reason="stored with other versions of its packages"),
+]
 
 
 def differing(section, *more):
@@ -48,7 +50,7 @@ def test_two_threads_give_the_stored_answers(section):
 
 
 def test_every_section_is_stored_and_the_files_are_small():
-    known = {key.split(": ")[0] for key in ledger.stored()}
+    known = {key.split(": ")[0] for key in ledger.stored() if key != "versions"}
     assert known == set(ledger.SECTIONS)
     assert ledger.LEDGER.stat().st_size < 400_000
     assert all(Path(file).stat().st_size < 100_000 for file in ledger.V02.iterdir())
