@@ -8,7 +8,7 @@ import torch
 from benchmarks.timing import best_times, report
 from cpmmd import Ascent, ComplexityPenalized, Deep, Plain, SplitTest, two_sample_test
 from cpmmd.core.parallel import threads
-from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.preparation import PreparedPool
 from cpmmd.permutation.labels import draw_labels
 from cpmmd.selection.ascent import AscentSelector
 

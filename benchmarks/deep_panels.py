@@ -16,7 +16,7 @@ from benchmarks import RESULTS
 from benchmarks.deep_power import CRITERIA, SHIFT, make
 from benchmarks.draws import decisions, draw_study, finish, markdown
 from cpmmd import Ascent, ComplexityPenalized, Deep, Plain, Ratio, SplitTest, two_sample_test
-from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.preparation import PreparedPool
 from cpmmd.selection.ascent import AscentSelector
 from experiments.data import pairs
 from experiments.panels import mean_shift

@@ -20,8 +20,7 @@ from scipy.optimize import brentq
 from benchmarks import RESULTS
 from cpmmd import Study, equivalence_test
 from cpmmd.data.pool import read_pool
-from cpmmd.equivalence.coordinates import Coordinates
-from cpmmd.equivalence.joint import Noise, Yardstick, noise_spectrum
+from cpmmd.equivalence.bounds import Coordinates, Noise, Yardstick, noise_spectrum
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.permutation.mmd import unbiased_mmd2

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from commands import document, run
-from cpmmd.data.files import trial
+from cpmmd.data.files import binary
 from cpmmd.data.files.reading import EXTENSIONS, read_file
 from cpmmd.errors import InputError
 from helpers import written
@@ -74,17 +74,17 @@ def test_a_batch_that_ends_its_reader_does_not_stop_the_others(tmp_path):
 def test_one_process_reads_all_good_and_damaged_files(tmp_path):
     good = written(tmp_path, "good.arrow", as_bytes(FRAME.write_ipc))
     assert read_file(good).data.equals(FRAME)
-    (first,) = trial._KEPT
+    (first,) = binary._KEPT
     with pytest.raises(InputError, match="cannot be read as an Arrow file"):
         read_file(written(tmp_path, "cut.arrow", as_bytes(FRAME.write_ipc)[:-5]))
     assert read_file(good).data.equals(FRAME)
-    assert [first] == trial._KEPT
+    assert [first] == binary._KEPT
     first.close()  # killed by someone else: no fault of the next file
     assert read_file(good).data.equals(FRAME)
 
 
 def test_nothing_is_imported_from_the_folder_of_the_data(tmp_path, monkeypatch):
-    trial._close()
+    binary._close()
     monkeypatch.chdir(tmp_path)
     for name in ("json", "polars", "cpmmd"):
         (tmp_path / f"{name}.py").write_text("open('imported', 'w').close()")
@@ -94,18 +94,18 @@ def test_nothing_is_imported_from_the_folder_of_the_data(tmp_path, monkeypatch):
 
 
 def test_without_a_process_files_are_read_here(tmp_path, monkeypatch):
-    trial._close()
+    binary._close()
     monkeypatch.setattr("sys.executable", "")
     assert read_file(written(tmp_path, "good.arrow", as_bytes(FRAME.write_ipc))).data.equals(FRAME)
     monkeypatch.setattr("sys.executable", "/bin/false")
     assert read_file(written(tmp_path, "good.arrow", as_bytes(FRAME.write_ipc))).data.equals(FRAME)
-    trial._close()
+    binary._close()
 
 
 def test_the_process_is_started_ahead_where_it_will_be_needed():
-    assert {suffix for suffix, kind in EXTENSIONS.items() if kind in ("parquet", "arrow")} == set(trial.SUFFIXES)
-    trial._close()
-    trial.expect(["a.csv", "-"])
-    assert not trial._KEPT
-    trial.expect(["a.csv", "B.Parquet"])
-    assert len(trial._KEPT) == 1
+    assert {suffix for suffix, kind in EXTENSIONS.items() if kind in ("parquet", "arrow")} == set(binary.SUFFIXES)
+    binary._close()
+    binary.expect(["a.csv", "-"])
+    assert not binary._KEPT
+    binary.expect(["a.csv", "B.Parquet"])
+    assert len(binary._KEPT) == 1

@@ -9,7 +9,7 @@ from scipy.stats import norm, rankdata
 
 from commands import run
 from cpmmd import kernel_matrix_test, two_sample_test
-from cpmmd.data.dependence import block_length
+from cpmmd.data.notices import block_length
 from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError
 from helpers import autoregressive, most_rejections, shared_data

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cpmmd import Bandwidth, ComplexityPenalized, Deep, FullSampleTest, LinearMap, MMDAgg, SplitTest, two_sample_test
-from cpmmd.core.call_text import call_text
+from cpmmd.core.text import call_text
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ from cpmmd import (  # noqa: E402
     save_kernel,
     two_sample_test,
 )
-from cpmmd.data.prepared import PreparedPool  # noqa: E402
+from cpmmd.data.preparation import PreparedPool  # noqa: E402
 from cpmmd.errors import DegenerateKernelWarning  # noqa: E402
-from cpmmd.kernels.deep.spectral import SpectralNorms  # noqa: E402
+from cpmmd.kernels.deep.networks import SpectralNorms  # noqa: E402
 from cpmmd.permutation import mmd  # noqa: E402
 from cpmmd.permutation.labels import draw_labels  # noqa: E402
 from cpmmd.selection.ascent import AscentSelector, _Batches, _evaluate, ascend, stacked_mmd2, stacked_variance  # noqa: E402

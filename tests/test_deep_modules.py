@@ -9,9 +9,8 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from cpmmd import Ascent, ComplexityPenalized, CpmmdError, Deep, Plain, SplitTest, two_sample_test  # noqa: E402
-from cpmmd.data.prepared import PreparedPool  # noqa: E402
-from cpmmd.kernels.deep.networks import lipschitz_steps  # noqa: E402
-from cpmmd.kernels.deep.spectral import SpectralNorms  # noqa: E402
+from cpmmd.data.preparation import PreparedPool  # noqa: E402
+from cpmmd.kernels.deep.networks import SpectralNorms, lipschitz_steps  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(40, 6))
 Y = np.random.default_rng(1).normal(0.7, 1, size=(40, 6))

@@ -25,9 +25,8 @@ from cpmmd.core.text import harmless
 from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError
 from cpmmd.explain.differences import ColumnDifference
-from cpmmd.explain.explanation import effect_size
+from cpmmd.explain.explanation import Sides, effect_size
 from cpmmd.explain.rows import cross_fitted_effect
-from cpmmd.explain.sides import Sides
 from cpmmd.explain.typical import typical
 from cpmmd.kernels.radial import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel

@@ -10,12 +10,10 @@ from scipy import special, stats
 from cpmmd import two_sample_test
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
-from cpmmd.explain.column_scores import read_columns, score_columns
+from cpmmd.explain.column_scores import adjusted_pvalues, read_columns, score_columns
 from cpmmd.explain.column_table import difference_tables
-from cpmmd.explain.columns import columns_of
-from cpmmd.explain.effects import Sample, distribution_effect, mean_effect, share_effect, spread_effect
-from cpmmd.explain.features import UnitSums, category_levels, level_features, number_features, pooled_ranks
-from cpmmd.explain.maxt import adjusted_pvalues
+from cpmmd.explain.columns import UnitSums, category_levels, columns_of, level_features, number_features, pooled_ranks
+from cpmmd.explain.summaries import Sample, distribution_effect, mean_effect, share_effect, spread_effect
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.units import Units
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table

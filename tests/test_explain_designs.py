@@ -8,16 +8,15 @@ import pytest
 from scipy import special, stats
 
 from cpmmd import two_sample_test
-from cpmmd.data.design_options import DesignOptions
+from cpmmd.data.design import DesignOptions
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.explain import strata as strata_module
 from cpmmd.explain.column_scores import centred_differences, read_columns
 from cpmmd.explain.column_table import difference_tables
-from cpmmd.explain.columns import columns_of
-from cpmmd.explain.effects import Sample, mean_effect, share_effect, spread_effect
-from cpmmd.explain.features import ranks_inside
+from cpmmd.explain.columns import columns_of, ranks_inside
 from cpmmd.explain.strata import Strata
+from cpmmd.explain.summaries import Sample, mean_effect, share_effect, spread_effect
 from cpmmd.permutation.binned import relabelings
 from cpmmd.permutation.unit_bins import unit_bins
 from cpmmd.permutation.units import Units

@@ -25,10 +25,10 @@ from cpmmd import (  # noqa: E402
     save_kernel,
     two_sample_test,
 )
-from cpmmd.data.prepared import PreparedPool  # noqa: E402
+from cpmmd.data.preparation import PreparedPool  # noqa: E402
 from cpmmd.explain.columns import DataColumn  # noqa: E402
 from cpmmd.explain.explanation import _map_notes  # noqa: E402
-from cpmmd.kernels.deep.linear_trainable import column_scales  # noqa: E402
+from cpmmd.kernels.deep.feature_kernel import column_scales  # noqa: E402
 from cpmmd.kernels.linear_map import LinearMapKernel  # noqa: E402
 from cpmmd.kernels.scaled import ScaledKernel  # noqa: E402
 from cpmmd.selection.ascent import AscentSelector, _Batches, _evaluate, ascend  # noqa: E402

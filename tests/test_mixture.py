@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cpmmd import Ascent, ComplexityPenalized, Deep, Mixture, Plain, Ratio  # noqa: E402
-from cpmmd.data.prepared import PreparedPool  # noqa: E402
+from cpmmd.data.preparation import PreparedPool  # noqa: E402
 from cpmmd.permutation import mmd  # noqa: E402
 from cpmmd.selection.ascent import AscentSelector, _Batches, _evaluate  # noqa: E402
 

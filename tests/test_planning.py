@@ -9,11 +9,10 @@ import pytest
 from scipy import stats
 
 from cpmmd import CpmmdError, MedianTest, Plain, SplitTest, power_from_pilot, two_sample_test
-from cpmmd.api.options import TestOptions
 from cpmmd.procedures.base import Procedure
-from cpmmd.studies.planning.law import Draws, Range, fit_law
-from cpmmd.studies.planning.pilot import fewest_that_reject
-from cpmmd.studies.planning.power_table import PowerRow, PowerTable
+from cpmmd.questions.options import TestOptions
+from cpmmd.studies.planning import fewest_that_reject
+from cpmmd.studies.power_table import Draws, PowerRow, PowerTable, Range, fit_law
 
 QUICK = {"method": "median", "n_permutations": 99, "repetitions": 30}
 

@@ -22,7 +22,7 @@ from cpmmd.core.text import harmless
 from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError, MissingExtraError
 from cpmmd.report import content, render
-from cpmmd.report.blocks import walk
+from cpmmd.report.elements import walk
 from cpmmd.report.figures import result_drawings
 from helpers import HOSTILE_NAMES, Page, sample_named
 

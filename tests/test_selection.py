@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from cpmmd import Bandwidth, ComplexityPenalized, Plain, Polynomial, Ratio
-from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.preparation import PreparedPool
 from cpmmd.kernels.scaled import ScaledKernel, median_distance
 from cpmmd.permutation import mmd
 from cpmmd.permutation.labels import draw_labels
-from cpmmd.selection.calibration import calibrate, quantile_order
-from cpmmd.selection.scalar import RANGE, ScalarSelector
+from cpmmd.selection.search import RANGE, ScalarSelector, calibrate, quantile_order
 from helpers import kurtosis, two_scale_mixture
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from cpmmd import MedianTest, SplitTest, methods, two_sample_test
 from cpmmd.data.pool import read_pool
-from cpmmd.data.shared_rows import shared_records
+from cpmmd.data.splitting import shared_records
 from helpers import light, most_rejections
 
 TRAINED = [method for method in methods() if light(method) is not method]

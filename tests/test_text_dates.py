@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from commands import document, refused, run
-from cpmmd.data.files.dates import DateStyle
+from cpmmd.data.files.options import DateStyle
 from cpmmd.data.files.reading import ReadOptions, read_file
 from cpmmd.data.files.sample import select_columns
 from cpmmd.errors import InputError

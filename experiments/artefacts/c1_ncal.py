@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd import ComplexityPenalized, SplitTest, StudyTable
-from cpmmd.selection.calibration import quantile_order
+from cpmmd.selection.search import quantile_order
 from experiments.base import ALL_CELLS, Experiment, Rows
 from experiments.common import ALPHA, NEAR, network, test
 from experiments.panels import mean_shift

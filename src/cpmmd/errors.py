@@ -16,18 +16,10 @@ LONGEST_TYPED = 64  # characters of a name that are compared
 
 @dataclass(frozen=True)
 class Setting:
-    """A parameter that a sentence speaks of, with a value to give it where it names one.
+    """A parameter that a sentence speaks of, with a value to give it where it names one."""
 
-    Attributes
-    ----------
-    name : str
-        The parameter.
-    value : object, optional
-        What to set it to.
-    """
-
-    name: str
-    value: Any = None
+    name: str  #: the parameter
+    value: Any = None  #: what to set it to
 
 
 @dataclass(frozen=True)
@@ -70,44 +62,7 @@ Field = Any  # text or a number; a Setting or SampleName; or a function from Wor
 
 
 class CpmmdError(Exception):
-    """Base of every error this package raises on purpose.
-
-    Parameters
-    ----------
-    template : str
-        The sentence. With a parameter, a sample or further fields it is filled by ``str.format``: ``{parameter}``,
-        ``{sample}`` and ``{Sample}`` (at the beginning) stand for what the fields of that name say in the words of the reader.
-    parameter, sample, column, file : str, optional
-        What the error is about.
-    row : int, optional
-        The row of the sample, from 0.
-    **fields : object
-        What else the template speaks of.
-
-    Attributes
-    ----------
-    parameter, sample, column, file : str or None
-        What the error is about.
-    row : int or None
-        The row of the sample, from 0.
-    fields : dict
-        What else the template speaks of.
-    labels : dict of str to str
-        What a sample is called by whoever faces the user, such as its file.
-
-    Examples
-    --------
-    >>> from cpmmd import CpmmdError, errors, two_sample_test
-    >>> try:
-    ...     two_sample_test([1.0, 2.0], [3.0, 4.0], method="medain")
-    ... except CpmmdError as error:
-    ...     print(str(error)[:47])
-    Unknown method 'medain'. Did you mean 'median'?
-    >>> less = errors.Setting("alpha", 0.05)
-    >>> error = errors.InputError("{parameter} must be small. Use {less}.", parameter="alpha", less=less)
-    >>> str(error), error.parameter
-    ("The 'alpha' parameter must be small. Use alpha=0.05.", 'alpha')
-    """
+    """Base of every error this package raises on purpose."""
 
     def __init__(
         self,
@@ -127,18 +82,7 @@ class CpmmdError(Exception):
         self.labels: dict[str, str] = {}  # what a sample is called by whoever faces the user, such as its file
 
     def render(self, words: Words) -> str:
-        """Return the sentence in someone's words.
-
-        Parameters
-        ----------
-        words : Words
-            How parameters and samples are called.
-
-        Returns
-        -------
-        str
-            The sentence.
-        """
+        """Return the sentence in someone's words."""
         about = {name: getattr(self, name) for name in ("row", "column", "file")}
         given = {**{name: value for name, value in about.items() if value is not None}, **self.fields}
         filled = {name: _in_words(value, words) for name, value in given.items()}
@@ -196,22 +140,7 @@ class MissingExtraError(CpmmdError, ImportError):
 
 
 class CpmmdWarning(UserWarning):
-    """Base of every warning this package issues.
-
-    Examples
-    --------
-    Turn the warnings of this package into errors, and no others:
-
-    >>> import warnings
-    >>> from cpmmd import CpmmdWarning, errors
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", CpmmdWarning)
-    ...     try:
-    ...         warnings.warn("all rows look equal", errors.DegenerateKernelWarning, stacklevel=1)
-    ...     except CpmmdWarning as warning:
-    ...         print(warning)
-    all rows look equal
-    """
+    """Base of every warning this package issues."""
 
 
 class DegenerateKernelWarning(CpmmdWarning):
@@ -238,11 +167,6 @@ def nearest(got: str, known: Iterable[str]) -> str | None:
 
     Near is a difference of case, or of one letter in three at most, as long as the digits are the same: nobody types ``day1``
     for ``day2``, and whoever asks for ``b.csv`` does not mean ``a.csv``.
-
-    Examples
-    --------
-    >>> nearest("medain", ["mean", "median"]), nearest("b", ["a", "c"]), nearest("day3", ["day1"])
-    ('median', None, None)
     """
     wanted = got.lower()[:LONGEST_TYPED]
     few, letters = len(wanted) // 3, Counter(wanted)

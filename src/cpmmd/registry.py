@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.resources import files
 
 from cpmmd.core import validation
-from cpmmd.core.call_text import call_text
+from cpmmd.core.text import call_text
 from cpmmd.errors import unknown_name
 from cpmmd.kernels.base import KernelFamily
 from cpmmd.procedures.base import Method, Procedure

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cpmmd.errors import InputError
+from cpmmd.explain.differences import SAMPLES
 from cpmmd.explain.explanation import explain
 from cpmmd.explain.values import Explanation
-from cpmmd.explain.words import SAMPLES
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report.notebook import notebook_html
 from cpmmd.report.render import report

@@ -5,8 +5,8 @@ import sys
 import threading
 
 from commands import QUICK, run
-from cpmmd.cli import progress as module
-from cpmmd.cli.progress import _Log, progress
+from cpmmd.cli import output as module
+from cpmmd.cli.output import _Log, progress
 
 
 def test_a_log_hears_of_long_steps_only(capsys):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cpmmd import ComplexityPenalized, registry
-from cpmmd.storage.methods import describe_method, restore_method
+from cpmmd.storage.kernels import describe_method, restore_method
 
 every_criterion = pytest.mark.parametrize("name", registry.criteria())
 MMD2, VARIANCE, COMPLEXITY = np.array([0.1, 0.2, 0.4]), np.array([0.5, 0.5, 0.5]), np.array([2.0, 2.0, 2.0])

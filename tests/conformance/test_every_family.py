@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from cpmmd import Ascent, Deep, Mixture, Plain, SplitTest, load_kernel, registry, save_kernel, two_sample_test
-from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.preparation import PreparedPool
 from cpmmd.kernels.base import Kernel, TrainedFamily
 from cpmmd.kernels.radial import PROFILES, RadialKernel
-from cpmmd.selection.selector import selector_for
-from cpmmd.storage.methods import describe_method, restore_method
+from cpmmd.selection.search import selector_for
+from cpmmd.storage.kernels import describe_method, restore_method
 
 ROWS = np.random.default_rng(7).normal(size=(60, 3))
 SMALL = {"Deep": lambda: Deep(width=8, out=3), "Mixture": lambda: Mixture(Deep(width=8, out=3))}

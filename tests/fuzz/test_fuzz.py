@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from cpmmd.data import scalars, table
+from cpmmd.data import numbers, table
 from fuzz import run
 
 SLICE = {"frames": 100, "files": 150, "lines": 50}
@@ -33,7 +33,7 @@ def without_pandas_na(monkeypatch):
         return value is not pd.NA and (value is None or value != value)
 
     monkeypatch.setattr(table, "is_missing", blind)
-    monkeypatch.setattr(scalars, "is_missing", blind)
+    monkeypatch.setattr(numbers, "is_missing", blind)
 
 
 def with_mixed_columns(monkeypatch):

@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 from cpmmd import __version__
-from cpmmd.cli import options
+from cpmmd.cli import settings
 from cpmmd.cli.failures import Commands
 from cpmmd.cli.main import ERROR
-from cpmmd.cli.options import ALPHA, METHOD
-from cpmmd.cli.settings import Reading, Settings
+from cpmmd.cli.settings import ALPHA, METHOD, Reading, Settings
 
 app = typer.Typer(
     cls=Commands,
@@ -52,36 +51,36 @@ def main(
 @app.command("test")
 def compare(
     files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files; one with --split-by.", show_default=False)],
-    method: options.Method = METHOD,
-    alpha: options.Alpha = ALPHA,
-    permutations: options.Permutations = None,
-    seed: options.Seed = None,
-    jobs: options.Jobs = None,
+    method: settings.Method = METHOD,
+    alpha: settings.Alpha = ALPHA,
+    permutations: settings.Permutations = None,
+    seed: settings.Seed = None,
+    jobs: settings.Jobs = None,
     split_by: Annotated[
         str | None, typer.Option("--split-by", metavar="COLUMN", help="Compare the groups that this column makes in one file.")
     ] = None,
-    margin: options.Margin = None,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    text: options.Text = None,
-    dayfirst: options.DayFirst = False,
-    date_format: options.DateFormat = None,
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = "utf-8",
-    missing: options.Missing = "error",
-    scale: options.Scale = None,
-    group_by: options.GroupBy = None,
-    stratify_by: options.StratifyBy = None,
-    pair_by: options.PairBy = None,
-    blocks: options.Blocks = None,
-    format: options.Format = None,
-    memory_limit: options.MemoryLimit = None,
-    file_limit: options.FileLimit = None,
-    json: options.Json = False,
+    margin: settings.Margin = None,
+    columns: settings.Columns = None,
+    drop: settings.Drop = None,
+    text: settings.Text = None,
+    dayfirst: settings.DayFirst = False,
+    date_format: settings.DateFormat = None,
+    decimal: settings.Decimal = ".",
+    encoding: settings.Encoding = "utf-8",
+    missing: settings.Missing = "error",
+    scale: settings.Scale = None,
+    group_by: settings.GroupBy = None,
+    stratify_by: settings.StratifyBy = None,
+    pair_by: settings.PairBy = None,
+    blocks: settings.Blocks = None,
+    format: settings.Format = None,
+    memory_limit: settings.MemoryLimit = None,
+    file_limit: settings.FileLimit = None,
+    json: settings.Json = False,
     report: Report = None,
-    explain: options.Explain = True,
-    force: options.Force = False,
-    exit_zero: options.ExitZero = False,
+    explain: settings.Explain = True,
+    force: settings.Force = False,
+    exit_zero: settings.ExitZero = False,
 ) -> None:
     """Test whether two files come from the same distribution.
 
@@ -98,8 +97,7 @@ def compare(
     Columns are matched by name; text columns are categories. More than two groups are each compared with the rest, their
     p-values adjusted. Exit code: 0 no difference found, 1 difference found, 2 error; with --margin 0 equivalence shown, 1 not.
     """
-    from cpmmd.cli.comparison import Answering, compare_files
-    from cpmmd.cli.equivalence import show_equivalence
+    from cpmmd.cli.comparison import Answering, compare_files, show_equivalence
     from cpmmd.cli.groups import compare_groups
 
     reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
@@ -129,33 +127,33 @@ def fit(
     example: Annotated[
         str | None, typer.Option("--example", metavar="FILE", help="A batch that differs: trains the kernel to see it.")
     ] = None,
-    method: options.Method = METHOD,
-    alpha: options.Alpha = ALPHA,
-    permutations: options.Permutations = None,
-    seed: options.Seed = None,
-    jobs: options.Jobs = None,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    text: options.Text = None,
-    dayfirst: options.DayFirst = False,
-    date_format: options.DateFormat = None,
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = "utf-8",
-    missing: options.Missing = "error",
-    scale: options.Scale = None,
-    group_by: options.GroupBy = None,
-    stratify_by: options.StratifyBy = None,
-    pair_by: options.PairBy = None,
-    blocks: options.Blocks = None,
-    format: options.Format = None,
-    memory_limit: options.MemoryLimit = None,
-    file_limit: options.FileLimit = None,
+    method: settings.Method = METHOD,
+    alpha: settings.Alpha = ALPHA,
+    permutations: settings.Permutations = None,
+    seed: settings.Seed = None,
+    jobs: settings.Jobs = None,
+    columns: settings.Columns = None,
+    drop: settings.Drop = None,
+    text: settings.Text = None,
+    dayfirst: settings.DayFirst = False,
+    date_format: settings.DateFormat = None,
+    decimal: settings.Decimal = ".",
+    encoding: settings.Encoding = "utf-8",
+    missing: settings.Missing = "error",
+    scale: settings.Scale = None,
+    group_by: settings.GroupBy = None,
+    stratify_by: settings.StratifyBy = None,
+    pair_by: settings.PairBy = None,
+    blocks: settings.Blocks = None,
+    format: settings.Format = None,
+    memory_limit: settings.MemoryLimit = None,
+    file_limit: settings.FileLimit = None,
     monitor: Annotated[
         bool,
         typer.Option("--monitor", help="Compare batches with all that came before; its alarm is valid at any time."),
     ] = False,
-    json: options.Json = False,
-    force: options.Force = False,
+    json: settings.Json = False,
+    force: settings.Force = False,
 ) -> None:
     """Keep a reference in a file that `cpmmd check` compares batches with.
 
@@ -199,21 +197,21 @@ def check(
     metrics: Annotated[
         str | None, typer.Option("--metrics", metavar="FILE", help="Write a monitor's state as Prometheus text, for a scrape.")
     ] = None,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    text: options.Text = None,
-    missing: options.MissingOfBatch = None,
-    dayfirst: options.DayFirst = False,
-    date_format: options.DateFormat = None,
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = "utf-8",
-    format: options.Format = None,
-    file_limit: options.FileLimit = None,
-    json: options.Json = False,
+    columns: settings.Columns = None,
+    drop: settings.Drop = None,
+    text: settings.Text = None,
+    missing: settings.MissingOfBatch = None,
+    dayfirst: settings.DayFirst = False,
+    date_format: settings.DateFormat = None,
+    decimal: settings.Decimal = ".",
+    encoding: settings.Encoding = "utf-8",
+    format: settings.Format = None,
+    file_limit: settings.FileLimit = None,
+    json: settings.Json = False,
     report: Report = None,
-    explain: options.Explain = True,
-    force: options.Force = False,
-    exit_zero: options.ExitZero = False,
+    explain: settings.Explain = True,
+    force: settings.Force = False,
+    exit_zero: settings.ExitZero = False,
 ) -> None:
     """Test batches against a monitor or a detector, one line each.
 
@@ -230,8 +228,7 @@ def check(
     difference found, 1 a batch differs, tested now or known, 2 error.
     """
     from cpmmd.cli.comparison import Answering
-    from cpmmd.cli.detection import Checking, check
-    from cpmmd.cli.monitoring import Watching
+    from cpmmd.cli.detection import Checking, Watching, check
     from cpmmd.storage.container import kind_of
 
     if kind_of(detector) == "monitor":
@@ -257,7 +254,7 @@ def acknowledge(
     reference: Annotated[
         str | None, typer.Option("--reference", metavar="FILE", help="Rows of the new state; those since the change by default.")
     ] = None,
-    format: options.Format = None,
+    format: settings.Format = None,
 ) -> None:
     """Take a change that a monitor found for granted: the new state becomes the reference, evidence starts anew.
 
@@ -265,7 +262,7 @@ def acknowledge(
     cpmmd acknowledge monitor.cpmmd
     cpmmd acknowledge monitor.cpmmd --reference new.csv
     """
-    from cpmmd.cli.monitoring import acknowledge
+    from cpmmd.cli.detection import acknowledge
 
     acknowledge(monitor, reference, Reading.of(format=format))
 
@@ -279,7 +276,7 @@ def dismiss(
     \b
     cpmmd dismiss monitor.cpmmd
     """
-    from cpmmd.cli.monitoring import dismiss
+    from cpmmd.cli.detection import dismiss
 
     dismiss(monitor)
 
@@ -293,32 +290,32 @@ def power(
     ] = None,
     target: Annotated[float, typer.Option("--target", help="The power to find the number of rows for.")] = 0.8,
     repetitions: Annotated[int, typer.Option("--repetitions", "-r", help="Draws of each size.")] = 100,
-    method: options.Method = METHOD,
-    alpha: options.Alpha = ALPHA,
-    permutations: options.Permutations = None,
-    seed: options.Seed = None,
+    method: settings.Method = METHOD,
+    alpha: settings.Alpha = ALPHA,
+    permutations: settings.Permutations = None,
+    seed: settings.Seed = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Number of processes, -1 for all cores; one by default.")
     ] = None,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
-    text: options.Text = None,
-    dayfirst: options.DayFirst = False,
-    date_format: options.DateFormat = None,
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = "utf-8",
-    missing: options.Missing = "error",
-    scale: options.Scale = None,
-    group_by: options.GroupBy = None,
-    stratify_by: options.StratifyBy = None,
-    pair_by: options.PairBy = None,
-    blocks: options.Blocks = None,
-    format: options.Format = None,
-    memory_limit: options.MemoryLimit = None,
-    file_limit: options.FileLimit = None,
-    json: options.Json = False,
+    columns: settings.Columns = None,
+    drop: settings.Drop = None,
+    text: settings.Text = None,
+    dayfirst: settings.DayFirst = False,
+    date_format: settings.DateFormat = None,
+    decimal: settings.Decimal = ".",
+    encoding: settings.Encoding = "utf-8",
+    missing: settings.Missing = "error",
+    scale: settings.Scale = None,
+    group_by: settings.GroupBy = None,
+    stratify_by: settings.StratifyBy = None,
+    pair_by: settings.PairBy = None,
+    blocks: settings.Blocks = None,
+    format: settings.Format = None,
+    memory_limit: settings.MemoryLimit = None,
+    file_limit: settings.FileLimit = None,
+    json: settings.Json = False,
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,
-    force: options.Force = False,
+    force: settings.Force = False,
 ) -> None:
     """Estimate how many rows it takes to find the difference that two pilot files show.
 
@@ -341,7 +338,7 @@ def power(
 @app.command()
 def demo(
     folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="Where its files go.", show_default=True)] = "cpmmd-demo",
-    force: options.Force = False,
+    force: settings.Force = False,
 ) -> None:
     """Compare real tumours: two files that differ, two that do not, and a report to open.
 
@@ -354,14 +351,14 @@ def demo(
 
 
 @app.command()
-def methods(json: options.Json = False) -> None:
+def methods(json: settings.Json = False) -> None:
     """List the tests that --method takes.
 
     \b
     cpmmd methods
     cpmmd methods --json
     """
-    from cpmmd.cli.listing import list_methods
+    from cpmmd.cli.demo import list_methods
 
     list_methods(as_json=json)
 
@@ -373,6 +370,6 @@ def schema() -> None:
     \b
     cpmmd schema > result.schema.json
     """
-    from cpmmd.cli.listing import print_schema
+    from cpmmd.cli.demo import print_schema
 
     print_schema()

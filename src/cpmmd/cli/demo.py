@@ -6,12 +6,15 @@ import csv
 import io
 import shlex
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from cpmmd.cli.comparison import Answering, compare_files
-from cpmmd.cli.output import COMMAND, say
+from cpmmd.cli.output import COMMAND, say, say_json
 from cpmmd.cli.settings import Reading, Settings
 from cpmmd.core.atomic import check_target, write_whole
 from cpmmd.core.installation import install_command
@@ -76,3 +79,30 @@ def _csv(names: Sequence[str], rows: Iterable[Iterable[float]]) -> bytes:
 
 def _can_report() -> bool:
     return find_spec("jinja2") is not None and find_spec("matplotlib") is not None
+
+
+# ``cpmmd methods`` and ``cpmmd schema``: what there is to choose from, and what comes out.
+
+
+def list_methods(*, as_json: bool) -> None:
+    """Print every method with its line."""
+    from cpmmd.questions.two_sample import methods
+    from cpmmd.registry import DEFAULT_METHOD
+
+    known = methods()
+    if as_json:
+        say_json({"command": "methods", "default": DEFAULT_METHOD, "methods": known})
+        return
+    width = max(map(len, known))
+    for name, summary in known.items():
+        typer.echo(f"{name:<{width}}  {summary}")
+
+
+def schema_text() -> str:
+    """Return the published JSON schema."""
+    return files("cpmmd").joinpath("schemas", "result.schema.json").read_text(encoding="utf-8")
+
+
+def print_schema() -> None:
+    """Print the published JSON schema."""
+    typer.echo(schema_text().rstrip())

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from cpmmd.cli.comparison import Answering, compare
+from cpmmd.cli.comparison import Answering, compare, document, drop_hint, explain_result
 from cpmmd.cli.failures import in_command_words
 from cpmmd.cli.main import collect_garbage_from_now_on
-from cpmmd.cli.output import note, probability, say, say_end, say_json, say_table, say_verdict
-from cpmmd.cli.progress import progress
+from cpmmd.cli.output import note, probability, progress, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.settings import Reading, Settings, command_line
-from cpmmd.cli.where import document, drop_hint, explain_result
 from cpmmd.errors import CpmmdError
 
 if TYPE_CHECKING:

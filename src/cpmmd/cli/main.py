@@ -11,7 +11,7 @@ ERROR, INTERRUPTED = 2, 130  # 0 and 1 are answers
 def main() -> None:
     """Run the command of this process's arguments and exit with its code."""
     gc.disable()
-    from cpmmd.cli.streams import open_streams
+    from cpmmd.cli.failures import open_streams
 
     open_streams()
     try:

@@ -10,8 +10,7 @@ from typing import Any
 
 from cpmmd.cli.failures import calling_samples
 from cpmmd.cli.main import collect_garbage_from_now_on
-from cpmmd.cli.output import note, say, say_end, say_json, say_table, say_verdict
-from cpmmd.cli.progress import progress
+from cpmmd.cli.output import note, progress, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.settings import Reading, Settings, command_line
 from cpmmd.core.installation import missing_extra
 from cpmmd.errors import InputError
@@ -32,7 +31,7 @@ def plan(
     force: bool = False,
 ) -> None:
     """Print the power at some sizes and how many rows a wanted power takes."""
-    from cpmmd.studies.planning.pilot import power_from_pilot
+    from cpmmd.studies.planning import power_from_pilot
 
     collect_garbage_from_now_on()
     _check_plot(plot, files, force=force)
@@ -112,7 +111,7 @@ def _draw(table: Any, plot: str) -> None:
     from matplotlib.figure import Figure
 
     from cpmmd.core.atomic import write_whole
-    from cpmmd.plotting.power import power_curves
+    from cpmmd.plotting.selection import power_curves
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")  # no pyplot: nothing opens, nothing stays behind
     power_curves(table, ax=figure.add_subplot())

@@ -112,19 +112,6 @@ def map_apart(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
 def spread(work: Callable[..., R], items: Sequence[T], *shared: Any, most: int | None = None) -> Iterator[R]:
     """Yield ``work(item, *shared)`` in the order of the items, as results come.
 
-    Parameters
-    ----------
-    work
-        A function at module level; it may run in another process.
-    items
-        Small descriptions of the pieces.
-    shared
-        Large arguments, the same for every piece: sent once to each machine of a cluster.
-    most
-        Threads here at most, where the memory holds no more pieces.
-
-    Notes
-    -----
     On threads here each piece has one BLAS thread: the pieces themselves keep the cores busy.
     """
     if not elsewhere():

@@ -1,23 +1,47 @@
-"""Plain JSON types: what results, reports and files are made of when they leave Python."""
+"""Plain JSON types: how values leave Python, and how what a file says is checked on its way back.
+
+msgspec checks what comes back against the fields of a dataclass: one sentence names the field that is wrong, and a field of a
+newer version is ignored. cattrs would need a hook for every nested type.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, ClassVar, TypeVar
 
+import msgspec
 import numpy as np
 
 PlainDict = dict[str, Any]  # values are None, booleans, numbers, text, lists and dictionaries of them
+T = TypeVar("T")
+
+
+class PlainValue:
+    """A dataclass whose JSON document is its fields, or the fields and properties that it names."""
+
+    document: ClassVar[tuple[str, ...] | None] = None  # names in the document; None: every field
+
+    def to_dict(self) -> PlainDict:
+        """Return it in plain JSON types."""
+        names = self.document or tuple(field.name for field in fields(self))  # type: ignore[arg-type]
+        return {name: to_plain(getattr(self, name)) for name in names}
 
 
 def to_plain(value: Any) -> Any:
-    """Turn numpy values into plain ones, and what JSON cannot hold (nan, inf) into None.
-
-    Examples
-    --------
-    >>> to_plain({"p": np.float64(0.5), "rows": np.arange(2), "none": float("nan")})
-    {'p': 0.5, 'rows': [0, 1], 'none': None}
-    """
+    """Turn values into plain ones, and what JSON cannot hold (nan, inf) into None."""
+    if value is None or isinstance(value, (bool, int)) or type(value) is str:
+        return value
+    if isinstance(value, float):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, Enum):
+        return value.value
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(k): to_plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -26,13 +50,19 @@ def to_plain(value: Any) -> Any:
         return to_plain(value.tolist())
     if isinstance(value, np.generic):
         return to_plain(value.item())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if value is None or isinstance(value, (str, bool, int, float)):
-        return value
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds")
     return str(value)
 
 
 def plain_dict(value: Mapping[str, Any]) -> PlainDict:
     """Return a mapping in plain JSON types."""
     return {str(k): to_plain(v) for k, v in value.items()}
+
+
+def from_plain(kind: type[T], value: Any) -> T:
+    """Return plain JSON types as a value of a dataclass; raises ValueError with the field that does not fit."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error

@@ -60,15 +60,7 @@ class Meter:
         self._stage, self._first, self._started, self._written = "", 0, 0.0, -math.inf
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Write a line, unless the last one is fresh.
-
-        Parameters
-        ----------
-        stage : str
-            What is being done.
-        done, total : int
-            How much of it is done, and how much there is.
-        """
+        """Write a line, unless the last one is fresh."""
         now = self._clock()
         if stage != self._stage:
             self._stage, self._first, self._started, self._written = stage, done, now, -math.inf

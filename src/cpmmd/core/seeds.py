@@ -15,14 +15,7 @@ RNG = int | np.random.Generator | np.random.RandomState | None
 
 
 def resolve_rng(rng: Any) -> tuple[int | None, np.random.Generator]:
-    """Return the seed that repeats the draws (None where a Generator came) and the generator.
-
-    Examples
-    --------
-    >>> seed, generator = resolve_rng(np.random.RandomState(0))
-    >>> resolve_rng(np.random.RandomState(0))[0] == seed
-    True
-    """
+    """Return the seed that repeats the draws (None where a Generator came) and the generator."""
     if isinstance(rng, np.random.Generator):
         return None, rng
     if rng is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 NAME = 80  # characters of a name that are shown: two lines of a table cell, with both ends of the name
@@ -16,14 +17,9 @@ REPLACEMENT = "\ufffd"
 
 
 def harmless(value: Any, limit: int = NAME) -> str:
-    r"""Return one line of harmless text: newlines visible, control and direction characters gone, the middle left out if long.
+    """Return one line of harmless text: newlines visible, control and direction characters gone, the middle left out if long.
 
     Escaping for HTML, Markdown or JSON is the renderer's work, since only it knows the context.
-
-    Examples
-    --------
-    >>> harmless("two\nlines"), harmless("\u202egnp.exe"), harmless("a" * 10_000, limit=9)
-    ('two␤lines', 'gnp.exe', 'aaaaaa…aa')
     """
     # Cutting first keeps a name of megabytes cheap; the factor leaves room for characters that vanish.
     text = _shorten(str(value), 16 * limit).replace("\r\n", "\n")
@@ -32,24 +28,12 @@ def harmless(value: Any, limit: int = NAME) -> str:
 
 
 def counted(number: int, thing: str, things: str | None = None) -> str:
-    """Return a number of things as people say it.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(3, "row"), counted(2, "stratum", "strata")
-    ('1 row', '3 rows', '2 strata')
-    """
+    """Return a number of things as people say it."""
     return f"{number} {thing if number == 1 else things or thing + 's'}"
 
 
 def bytes_in_words(count: float) -> str:
-    """Return a number of bytes as people say it.
-
-    Examples
-    --------
-    >>> bytes_in_words(1_500_000_000), bytes_in_words(12)
-    ('1.5 GB', '12 bytes')
-    """
+    """Return a number of bytes as people say it."""
     for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"
@@ -91,3 +75,27 @@ def _shorten(text: str, limit: int) -> str:
         return text
     tail = (limit - 1) // 3
     return f"{text[: limit - 1 - tail]}…{text[-tail:]}" if tail else text[:limit]
+
+
+# The text of a procedure: the call that makes it, without what is as it would be anyway.
+
+
+def call_text(value: Any) -> str:
+    """Return the call that makes a value, on one line.
+
+    Fields of a dataclass that have their default are left out, and so is the inside of what takes several lines to show, as
+    networks do.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        told = (f"{one.name}={call_text(getattr(value, one.name))}" for one in fields(value) if _is_told(one, value))
+        return f"{type(value).__name__}({', '.join(told)})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(call_text, value))}{',' if len(value) == 1 else ''})"
+    text = repr(value)
+    return f"{type(value).__name__}(...)" if "\n" in text else text
+
+
+def _is_told(one: Field[Any], value: Any) -> bool:
+    usual = one.default_factory() if one.default_factory is not MISSING else one.default
+    given = getattr(value, one.name)
+    return one.init and one.repr and (type(given) is not type(usual) or repr(given) != repr(usual))

@@ -136,13 +136,7 @@ def byte_count(name: str, value: object) -> int:
 
 
 def jobs(n_jobs: object) -> int | None:
-    """Return the number of workers: a whole number from 1 on, or -1 for all cores, -2 for all but one, and so on; None stays.
-
-    Examples
-    --------
-    >>> jobs(3), jobs(None), jobs(-1) == available_cores()
-    (3, None, True)
-    """
+    """Return the number of workers: a whole number from 1 on, or -1 for all cores, -2 for all but one, and so on; None stays."""
     if n_jobs is None:
         return None
     if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0:

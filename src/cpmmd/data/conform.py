@@ -10,9 +10,9 @@ import numpy as np
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.text import counted
-from cpmmd.data.design_options import DesignOptions
-from cpmmd.data.matching import only_in
+from cpmmd.data.design import DesignOptions
 from cpmmd.data.numbers import Matrix
+from cpmmd.data.pool import only_in
 from cpmmd.data.table import Objects, Table, as_days, as_frame, from_frame, read_table
 from cpmmd.errors import InputError, name_some, nearest
 

@@ -12,11 +12,49 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.data.numbers import Numbers
 from cpmmd.data.pool import Pool
 from cpmmd.data.table import Objects
 from cpmmd.errors import InputError
+
+# The pool of two samples as one matrix: what every procedure below the data works on.
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedPool:
+    """Pooled rows, the first ``m`` of which are the sample X and the rest the sample Y.
+
+    ``row_shape`` is the shape of a row before it was flattened, where that is more than a number of columns.
+    """
+
+    matrix: Array
+    m: int
+    row_shape: tuple[int, ...] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows of Y."""
+        return len(self.matrix) - self.m
+
+    @property
+    def size(self) -> int:
+        """Number of pooled rows, N = m + n."""
+        return len(self.matrix)
+
+    @property
+    def labels(self) -> Labels:
+        """True for the rows of X."""
+        return np.arange(self.size) < self.m
+
+    @property
+    def data_norm(self) -> float:
+        """|D|_F / N, the data factor of the complexity proxy."""
+        scale = float(np.abs(self.matrix).max(initial=0.0))
+        if scale == 0.0:
+            return 0.0
+        return float(np.linalg.norm(self.matrix / scale)) * scale / self.size
+
 
 MAX_LEVELS = 50  # of a category; the rarer ones share one level
 ONE_HOT = np.sqrt(0.5)  # two different categories are then at distance 1
@@ -28,28 +66,16 @@ OTHER = "(other)"
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """Fitted encoding from tables to matrices.
-
-    Attributes
-    ----------
-    fill
-        Median of each number column over the fitted rows.
-    origin, scale
-        What is taken off and divided by.
-    indicators
-        Positions of the number columns that had missing values among the fitted rows: each gets a column that says so.
-    levels
-        Kept levels of each category.
-    features, feature_columns
-        Name of each matrix column, and the data column it came from.
-    """
+    """Fitted encoding from tables to matrices."""
 
     number_names: tuple[str, ...]
-    fill: Array
+    fill: Array  # median of each number column over the fitted rows
+    # origin, scale: what is taken off and divided by
     origin: Array
     scale: Array
+    # positions of the number columns that had missing values among the fitted rows: each gets a column that says so
     indicators: tuple[int, ...]
-    levels: Mapping[str, tuple[str, ...]]
+    levels: Mapping[str, tuple[str, ...]]  # kept levels of each category
 
     @classmethod
     def fit(cls, samples: Pool, rows: Rows | None = None, *, scale: str | None = None) -> Preparation:

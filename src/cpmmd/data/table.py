@@ -11,8 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.data.numbers import Chosen, Chunked, Columns, Matrix, Numbers
-from cpmmd.data.scalars import EXACT, beyond_exact, category_text, is_missing, is_number, is_plain
+from cpmmd.data.numbers import (
+    EXACT,
+    Chosen,
+    Chunked,
+    Columns,
+    Matrix,
+    Numbers,
+    beyond_exact,
+    category_text,
+    is_missing,
+    is_number,
+    is_plain,
+)
 from cpmmd.errors import InputError, name_some
 
 Objects = npt.NDArray[np.object_]
@@ -21,44 +32,21 @@ SECONDS_A_DAY = 86_400.0
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of one sample.
+    """Rows of one sample."""
 
-    Attributes
-    ----------
-    numbers
-        Rows of the numeric, boolean and date columns (dates in days), NaN where missing.
-    number_names
-        Their names; positions as text for arrays.
-    dates
-        Names of those that are dates.
-    categories
-        The other columns, as text, None where missing.
-    named
-        Whether the names came with the data.
-    row_shape
-        Shape of one row before it was flattened, (d,) for tables.
-    kinds
-        ``"integer"`` or ``"boolean"`` for the number columns that were, so that a value can be shown as it came.
-    kept
-        Row numbers in the data as it came, when some rows were left out; None for all.
-    columns
-        All names in the order of the data.
-    aside
-        Values that are not compared but say which rows belong together, by the argument that named them.
-    lost
-        The same of rows that were dropped for missing values, whose partners may still be elsewhere.
-    """
-
-    numbers: Numbers
-    number_names: tuple[str, ...]
-    dates: frozenset[str]
-    categories: Mapping[str, Objects]
-    named: bool
-    row_shape: tuple[int, ...]
+    numbers: Numbers  # rows of the numeric, boolean and date columns (dates in days), NaN where missing
+    number_names: tuple[str, ...]  # their names; positions as text for arrays
+    dates: frozenset[str]  # names of those that are dates
+    categories: Mapping[str, Objects]  # the other columns, as text, None where missing
+    named: bool  # whether the names came with the data
+    row_shape: tuple[int, ...]  # shape of one row before it was flattened, (d,) for tables
+    # ``"integer"`` or ``"boolean"`` for the number columns that were, so that a value can be shown as it came
     kinds: Mapping[str, str] = field(default_factory=dict)
-    kept: Rows | None = None
-    columns: tuple[str, ...] = ()
+    kept: Rows | None = None  # row numbers in the data as it came, when some rows were left out; None for all
+    columns: tuple[str, ...] = ()  # all names in the order of the data
+    # values that are not compared but say which rows belong together, by the argument that named them
     aside: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    # the same of rows that were dropped for missing values, whose partners may still be elsewhere
     lost: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     @property

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, plain_dict
-from cpmmd.core.text import NAME, counted, harmless
-from cpmmd.equivalence.columns import ColumnEquivalence
-from cpmmd.equivalence.joint import JointEquivalence, rate_of_shift
-from cpmmd.equivalence.page import on_screen, page
-from cpmmd.report.formats import format_of
+from cpmmd.core.text import LINE, NAME, counted, harmless
+from cpmmd.equivalence.bounds import ColumnEquivalence, JointEquivalence, rate_of_shift
+from cpmmd.report import elements
+from cpmmd.report.content import FORMAT, footer, repetition
+from cpmmd.report.elements import Block, format_of
 from cpmmd.report.render import finish
 
 PRINTED = 5  # columns in the printed summary
@@ -20,30 +20,11 @@ PRINTED = 5  # columns in the printed summary
 
 @dataclass(frozen=True)
 class EquivalenceExplanation:
-    """The largest differences that the data do not exclude.
+    """The largest differences that the data do not exclude."""
 
-    Attributes
-    ----------
-    sentence : str
-        The finding in plain words.
-    columns : tuple of ColumnEquivalence
-        Every column, the one that may differ most first.
-    joint : JointEquivalence
-        All columns together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import equivalence_test
-    >>> data = np.random.default_rng(0)
-    >>> result = equivalence_test(data.normal(size=(30, 2)), data.normal(size=(30, 2)), margin=0.2, rng=0)
-    >>> result.explain().sentence[:30]
-    'Differences of 0.2 standard de'
-    """
-
-    sentence: str
-    columns: tuple[ColumnEquivalence, ...]
-    joint: JointEquivalence
+    sentence: str  #: the finding in plain words
+    columns: tuple[ColumnEquivalence, ...]  #: every column, the one that may differ most first
+    joint: JointEquivalence  #: all columns together
 
     def to_dict(self) -> PlainDict:
         """Return the explanation in plain JSON types."""
@@ -234,3 +215,79 @@ def _called(name: str, limit: int = NAME) -> str:
 
 def _up_to(shift: float) -> str:
     return f"up to {shift:.3g} standard deviations" if math.isfinite(shift) else "without bound"
+
+
+# The report of an equivalence test: the same blocks as every report, no pictures.
+
+
+QUESTION = "Are the two samples the same for this purpose?"
+LEVEL = "for many rows: measured from 50 rows on, samples that differ by the margin were called equivalent at most that often"
+
+
+def page(result: EquivalenceResult, *, title: str | None, command: str | None) -> PlainDict:
+    """Return everything the report says, in plain JSON types."""
+    from cpmmd import __version__
+
+    return {
+        "format": FORMAT,
+        "title": harmless(title or QUESTION, 160),
+        "verdict": _verdict(result),
+        "sections": [_where(result), _assurance(result), repetition(command, result.call, __version__)],
+        "footer": footer(__version__),
+    }
+
+
+def on_screen(said: PlainDict) -> PlainDict:
+    """Return what the HTML page is made of: it marks a rejection as a finding, and here the finding is that none was possible."""
+    return {**said, "verdict": {**said["verdict"], "reject": not said["verdict"]["reject"]}}
+
+
+def _verdict(result: EquivalenceResult) -> Block:
+    m, n = result.sizes
+    numbers = [
+        ("p-value", elements.number(result.pvalue), f"level {result.alpha:g}"),
+        ("Margin", f"{result.margin:g}", "standard deviations"),
+        ("Told apart at most", f"{result.told_apart:.1%}", "of the time; 50% is chance"),
+        ("Rows", f"{elements.count(m)} v {elements.count(n)}", ""),
+        ("Columns", elements.count(len(result.columns)), ""),
+    ]
+    return {
+        "reject": result.reject,
+        "headline": result.verdict.partition(" (")[0],
+        "sentences": [harmless(result.explain().sentence, LINE)],
+        "pvalue": result.pvalue,
+        "alpha": result.alpha,
+        "statistic": result.statistic,
+        "effect": result.told_apart,
+        "numbers": [{"label": label, "value": value, "note": note} for label, value, note in numbers],
+    }
+
+
+def _where(result: EquivalenceResult) -> Block:
+    columns = [
+        ("Column", "text"),
+        ("What differs", "text"),
+        ("Difference", "number"),
+        ("From", "number"),
+        ("To", "number"),
+        ("p-value", "pvalue"),
+    ]
+    rows = [[c.name, c.meaning, c.difference, c.low, c.high, c.pvalue] for c in result.columns]
+    caption = f"Differences (second sample less first) in standard deviations, with intervals of {1 - 2 * result.alpha:.0%}"
+    return elements.section("where", "The largest differences not excluded", [elements.table("columns", caption, columns, rows)])
+
+
+def _assurance(result: EquivalenceResult) -> Block:
+    joint = result.joint
+    facts = [
+        ("Level", f"{result.alpha:g}, {LEVEL}"),
+        ("Together", f"shift of {_number(joint.shift)}, interval {_number(joint.low)} to {_number(joint.high)}"),
+        ("Kernel", f"Gaussian of bandwidth {elements.number(joint.bandwidth)} standard deviations"),
+        ("Rows compared", f"{elements.count(joint.rows[0])} v {elements.count(joint.rows[1])} by the kernel, all by columns"),
+        ("Seed", "given as a Generator, not recorded" if result.seed is None else str(result.seed)),
+    ]
+    return elements.section("assurance", "How sure", [elements.facts(facts), elements.notes(result.notes)])
+
+
+def _number(shift: float) -> str:
+    return elements.number(shift) if shift < float("inf") else "any size"

@@ -10,8 +10,8 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.pool import Pool
-from cpmmd.explain.columns import DataColumn
-from cpmmd.explain.features import (
+from cpmmd.explain.columns import (
+    DataColumn,
     Features,
     Levels,
     UnitSums,
@@ -24,6 +24,29 @@ from cpmmd.explain.strata import Cells, Strata
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.permutation.units import Units
 
+# Several hypotheses, the same relabelings: p-values that hold for all of them together (Westfall and Young, step-down).
+
+
+TIE = 1e-9  # of a score: rounding must not split the ties of discrete data
+
+
+def adjusted_pvalues(scores: Array) -> Array:
+    """Return a p-value for each row of scores, adjusted for all rows.
+
+    The row with the largest observed score is compared with the largest of all rows under each relabeling, the next one with
+    the largest of the rows that are left, and so on; a p-value is never below that of a row before it.
+    """
+    observed = scores[:, 0]
+    order = np.argsort(-observed, kind="stable")
+    left = np.full(scores.shape[1], -np.inf)
+    pvalues = np.empty(len(scores))
+    for row in order[::-1]:  # from the weakest up: the maximum over what is left grows by one row at a time
+        np.maximum(left, scores[row], out=left)
+        pvalues[row] = np.mean(left >= observed[row] - TIE * max(1.0, abs(observed[row])))
+    pvalues[order] = np.maximum.accumulate(pvalues[order])
+    return pvalues
+
+
 TOGETHER = 2048  # features in one product: 16 MB under 999 relabelings
 # A mark of what is missing counts three times as much as any other statistic of its column: there it is one among five, most of
 # which hear the same thing twice, and a share has no other way to be heard (measured: see docs/theory/where.md).
@@ -32,42 +55,23 @@ WEIGHTS = {"missing": 3.0}
 
 @dataclass(frozen=True, eq=False)
 class ReadColumn:
-    """A column's values on the rows that were relabelled, and their features.
-
-    Attributes
-    ----------
-    values
-        Numbers, NaN where missing; of a category the levels' codes.
-    ranks
-        Pooled ranks of numbers, NaN where missing; the values themselves where there are at most two, and for categories.
-    levels
-        Of a category.
-    strata
-        Inside which the column is compared, where a design has any; ranks may be those inside them.
-    """
+    """A column's values on the rows that were relabelled, and their features."""
 
     column: DataColumn
-    values: Array
+    values: Array  # numbers, NaN where missing; of a category the levels' codes
+    # pooled ranks of numbers, NaN where missing; the values themselves where there are at most two, and for categories
     ranks: Array
-    levels: Levels | None
+    levels: Levels | None  # of a category
     features: list[Features]
-    strata: Strata | None = None
+    strata: Strata | None = None  # inside which the column is compared, where a design has any; ranks may be those inside them
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnScores:
-    """Scores of one column.
+    """Scores of one column."""
 
-    Attributes
-    ----------
-    scores
-        Of the column, a relabeling each, the labels as they came first.
-    parts
-        Of its statistics, on the labels as they came.
-    """
-
-    scores: Array
-    parts: dict[str, float]
+    scores: Array  # of the column, a relabeling each, the labels as they came first
+    parts: dict[str, float]  # of its statistics, on the labels as they came
 
 
 def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Units, strata: Strata | None = None) -> Iterator[ReadColumn]:

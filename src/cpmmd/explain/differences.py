@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.text import harmless
+
+# Plain words for what was found; never more than was found.
+
+
+LONGEST = 40  # characters of a name in a sentence
+NAMED = 3  # columns in a sentence
+SAMPLES = ("the first sample", "the second sample")
+
+
+def quote_name(name: str, label: str) -> str:
+    """Return a name for a sentence: quoted where it is the data's own."""
+    short = harmless(label, LONGEST)
+    return f"'{short}'" if name == label else short
+
+
+def join(parts: Sequence[str], last: str = " and ") -> str:
+    """Return parts of a sentence with commas between them."""
+    return last.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def in_header(sample: str) -> str:
+    """Return a sample's name as it stands above a column."""
+    return harmless(sample.removeprefix("the "), LONGEST)
 
 
 @dataclass(frozen=True)
 class ColumnEffect:
-    """How large a column's difference is, Y against X.
+    """How large a column's difference is, Y against X."""
 
-    Attributes
-    ----------
-    value : float
-        The estimate.
-    low, high : float
-        Its 95% interval, for this column alone: of 100 such intervals, about 95 hold what the whole populations have.
-    unit : str
-        ``"standard deviations"`` between the means, ``"days"`` between mean dates, ``"times the spread"`` (ratio of standard
-        deviations), ``"of the rows"`` (difference of a share), or ``"of the rows at most"`` (largest difference of the
-        distribution functions).
-    what : str
-        What the share is of, where it is one: a level's name in quotes, ``"missing"``, ``"true"``; else empty.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
-    >>> effect = two_sample_test(x, y, rng=0).explain().columns[0].effect
-    >>> effect.unit, effect.low < effect.value < effect.high
-    ('standard deviations', True)
-    """
-
-    value: float
+    value: float  #: the estimate
+    #: low, high: its 95% interval, for this column alone: of 100 such intervals, about 95 hold what the whole populations have
     low: float
     high: float
+    #: ``"standard deviations"`` between the means, ``"days"`` between mean dates, ``"times the spread"`` (ratio of standard
+    #: deviations), ``"of the rows"`` (difference of a share), or ``"of the rows at most"`` (largest difference of the
+    #: distribution functions)
     unit: str
-    what: str = ""
+    what: str = ""  #: what the share is of, where it is one: a level's name in quotes, ``"missing"``, ``"true"``; else empty
 
     def to_dict(self) -> PlainDict:
         """Return the effect in plain JSON types."""
@@ -70,30 +74,12 @@ class ColumnEffect:
 
 @dataclass(frozen=True)
 class Histogram:
-    """The shares of both samples' values, class by class.
+    """The shares of both samples' values, class by class."""
 
-    Attributes
-    ----------
-    edges : tuple of float
-        Ends of the classes, one more than there are, where the values are on a line; values beyond are in the outer ones.
-    labels : tuple of str
-        Names of the classes, where each is one value or level; empty for classes between edges.
-    x, y : tuple of float
-        Share of each class among the values that are there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
-    >>> histogram = two_sample_test(x, y, rng=0).explain().columns[0].histogram
-    >>> len(histogram.edges) - len(histogram.x), round(sum(histogram.y), 6)
-    (1, 1.0)
-    """
-
+    #: ends of the classes, one more than there are, where the values are on a line; values beyond are in the outer ones
     edges: tuple[float, ...]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  #: names of the classes, where each is one value or level; empty for classes between edges
+    #: x, y: share of each class among the values that are there
     x: tuple[float, ...]
     y: tuple[float, ...]
 
@@ -106,66 +92,39 @@ class Histogram:
 class ColumnDifference:
     """How one column differs between the samples.
 
-    Attributes
-    ----------
-    name, label : str
-        The column as the data calls it, and as text for a person (``"column 3"`` for arrays).
-    kind : str
-        ``"number"``, ``"date"``, ``"boolean"``, ``"category"`` or ``"patch"`` (a rectangle of an image).
-    pvalue : float
-        From the test's own relabelings, adjusted over all columns: the chance that any column that does not differ is at or
-        below alpha is at most alpha.
-    words : str
-        How Y differs from X: ``"higher"``, ``"more spread out"``, ``"more often 'red'"``, ``"more often missing"``, ``"later"``;
-        empty where the p-value is above alpha.
-    effect : ColumnEffect or None
-        How large the difference is that the words speak of, with its interval; None where it has no size (all values missing).
-    distance : float
-        Largest difference of the distribution functions, or half the sum of the differences of shares: 0 alike, 1 apart.
-    mean_x, mean_y, spread_x, spread_y : float or None
-        Means and standard deviations of numbers (dates in days since 1970); None for categories.
-    levels : mapping of str to tuple of float, or None
-        Shares of a category's levels in X and Y, largest difference first; None for numbers.
-    missing_x, missing_y : float
-        Shares of missing values.
-    histogram : Histogram or None
-        Both samples' values.
-    rare : frozenset of str
-        Levels that fewer than 5 rows have, where strata weigh rows, so that shares do not say how many have them; not in
-        ``to_dict``.
-
-    Notes
-    -----
     After a test with strata all of it compares rows inside them: means, shares and histograms are those of samples with one mix
     of strata, deviations those inside strata. After one with pairs, effects are those of the differences within pairs, and a
     pair with a missing value counts for what is missing only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
-    >>> column = two_sample_test(x, y, rng=0).explain().columns[0]
-    >>> column.name, column.words, column.pvalue
-    ('1', 'higher', 0.001)
     """
 
+    #: name, label: the column as the data calls it, and as text for a person (``"column 3"`` for arrays)
     name: str
     label: str
-    kind: str
+    kind: str  #: ``"number"``, ``"date"``, ``"boolean"``, ``"category"`` or ``"patch"`` (a rectangle of an image)
+    #: from the test's own relabelings, adjusted over all columns: the chance that any column that does not differ is at or
+    #: below alpha is at most alpha
     pvalue: float
+    #: how Y differs from X: ``"higher"``, ``"more spread out"``, ``"more often 'red'"``, ``"more often missing"``, ``"later"``;
+    #: empty where the p-value is above alpha
     words: str = ""
+    #: how large the difference is that the words speak of, with its interval; None where it has no size (all values missing)
     effect: ColumnEffect | None = None
+    #: largest difference of the distribution functions, or half the sum of the differences of shares: 0 alike, 1 apart
     distance: float = 0.0
+    #: mean_x, mean_y, spread_x, spread_y: means and standard deviations of numbers (dates in days since 1970); None for
+    #: categories
     mean_x: float | None = None
     mean_y: float | None = None
     spread_x: float | None = None
     spread_y: float | None = None
+    #: shares of a category's levels in X and Y, largest difference first; None for numbers
     levels: Mapping[str, tuple[float, float]] | None = None
+    #: missing_x, missing_y: shares of missing values
     missing_x: float = 0.0
     missing_y: float = 0.0
-    histogram: Histogram | None = None
+    histogram: Histogram | None = None  #: both samples' values
+    #: levels that fewer than 5 rows have, where strata weigh rows, so that shares do not say how many have them; not in
+    #: ``to_dict``
     rare: frozenset[str] = field(default=frozenset(), repr=False)
 
     def to_dict(self) -> PlainDict:
@@ -180,40 +139,18 @@ class ColumnDifference:
 
 @dataclass(frozen=True)
 class PairDifference:
-    """How the dependence of two columns differs between the samples.
+    """How the dependence of two columns differs between the samples."""
 
-    Attributes
-    ----------
-    names, labels : tuple of str
-        The two columns.
-    pvalue : float
-        From the test's own relabelings, adjusted over all pairs that were looked at, and doubled: pairs are a second look.
-    words : str
-        How they go together in Y, against X; empty where the p-value is above alpha.
-    correlation_x, correlation_y : float
-        Of their normal scores in either sample; for a category, of the level that changed most.
-    levels : tuple of str
-        The levels that the correlation is of, empty for columns of numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(100, 3)), data.normal(size=(100, 3))
-    >>> y[:, 1] = 0.8 * y[:, 0] + 0.6 * y[:, 1]
-    >>> pair = two_sample_test(x, y, rng=0).explain().pairs[0]
-    >>> pair.names, pair.pvalue, pair.words
-    (('0', '1'), 0.002, 'go together more closely')
-    """
-
+    #: names, labels: the two columns
     names: tuple[str, str]
     labels: tuple[str, str]
+    #: from the test's own relabelings, adjusted over all pairs that were looked at, and doubled: pairs are a second look
     pvalue: float
-    words: str
+    words: str  #: how they go together in Y, against X; empty where the p-value is above alpha
+    #: correlation_x, correlation_y: of their normal scores in either sample; for a category, of the level that changed most
     correlation_x: float
     correlation_y: float
-    levels: tuple[str, str] = ("", "")
+    levels: tuple[str, str] = ("", "")  #: the levels that the correlation is of, empty for columns of numbers
 
     def to_dict(self) -> PlainDict:
         """Return the pair in plain JSON types."""
@@ -222,28 +159,12 @@ class PairDifference:
 
 @dataclass(frozen=True)
 class SuspiciousColumn:
-    """A column that tells the samples apart without saying anything about them.
+    """A column that tells the samples apart without saying anything about them."""
 
-    Attributes
-    ----------
-    name, label : str
-        The column.
-    why : str
-        What makes it suspicious, in words.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = np.c_[np.arange(40), data.normal(size=40)], np.c_[np.arange(40, 80), data.normal(size=40)]
-    >>> [one.name for one in two_sample_test(x, y, rng=0).explain().suspicious]
-    ['0']
-    """
-
+    #: name, label: the column
     name: str
     label: str
-    why: str
+    why: str  #: what makes it suspicious, in words
 
     def to_dict(self) -> PlainDict:
         """Return the column in plain JSON types."""

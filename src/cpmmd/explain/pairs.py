@@ -15,10 +15,9 @@ from scipy import special
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.preparation import MISSING, OTHER
-from cpmmd.explain.column_scores import ReadColumn
+from cpmmd.explain.column_scores import ReadColumn, adjusted_pvalues
 from cpmmd.explain.columns import DataColumn
 from cpmmd.explain.differences import PairDifference
-from cpmmd.explain.maxt import adjusted_pvalues
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.permutation.units import Units
 
@@ -35,27 +34,13 @@ Pair = tuple[int, int]
 
 @dataclass(eq=False)
 class Scores:
-    """Columns as standardised scores: normal scores of numbers, marks of levels; as many as there is room for.
+    """Columns as standardised scores: normal scores of numbers, marks of levels; as many as there is room for."""
 
-    Attributes
-    ----------
-    room
-        How many there may be.
-    columns
-        All columns that were offered.
-    found
-        Scores of the units' rows; missing values are 0, the mean.
-    owner
-        The column that each score belongs to.
-    level
-        The level that a score marks, empty for numbers.
-    """
-
-    room: int
-    columns: list[DataColumn] = field(default_factory=list)
-    found: list[Array] = field(default_factory=list)
-    owner: list[int] = field(default_factory=list)
-    level: list[str] = field(default_factory=list)
+    room: int  # how many there may be
+    columns: list[DataColumn] = field(default_factory=list)  # all columns that were offered
+    found: list[Array] = field(default_factory=list)  # scores of the units' rows; missing values are 0, the mean
+    owner: list[int] = field(default_factory=list)  # the column that each score belongs to
+    level: list[str] = field(default_factory=list)  # the level that a score marks, empty for numbers
 
     @classmethod
     def of_rows(cls, count: int) -> Scores:

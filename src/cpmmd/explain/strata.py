@@ -17,8 +17,8 @@ from functools import cached_property
 import numpy as np
 
 from cpmmd.core.arrays import Array, Labels, Rows
-from cpmmd.data.designs import PAIR, Design
-from cpmmd.explain.features import Features
+from cpmmd.data.design import PAIR, Design
+from cpmmd.explain.columns import Features
 from cpmmd.permutation.units import Units
 
 ROUNDING = 1e-12
@@ -27,24 +27,12 @@ FEW = 8  # rows of a stratum, on average: with fewer, ranks inside it say little
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """The stratum of some rows, and their unit in the design.
+    """The stratum of some rows, and their unit in the design."""
 
-    Attributes
-    ----------
-    of_row
-        Stratum of each row, from 0; a pair is one.
-    unit
-        Unit of each row.
-    labels
-        True for rows of X, as they came.
-    paired
-        Whether strata are pairs.
-    """
-
-    of_row: Rows
-    unit: Rows
-    labels: Labels
-    paired: bool
+    of_row: Rows  # stratum of each row, from 0; a pair is one
+    unit: Rows  # unit of each row
+    labels: Labels  # true for rows of X, as they came
+    paired: bool  # whether strata are pairs
 
     @classmethod
     def of(cls, design: Design | None, rows: Rows) -> Strata | None:
@@ -108,23 +96,14 @@ def say_compared(strata: Strata | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The rows of one stratum in one relabelled unit: several cells a unit where it holds several pairs.
+    """The rows of one stratum in one relabelled unit: several cells a unit where it holds several pairs."""
 
-    Attributes
-    ----------
-    of_row
-        Cell of each row, ascending with units.
-    unit, stratum
-        Of each cell.
-    lone
-        Whether each stratum has one unit of either sample in the design: labelings swap its sides and do nothing else.
-    """
-
-    of_row: Rows
+    of_row: Rows  # cell of each row, ascending with units
+    # unit, stratum: of each cell
     unit: Rows
     stratum: Rows
     labels: Labels
-    lone: Labels
+    lone: Labels  # whether each stratum has one unit of either sample in the design: labelings swap its sides and do nothing else
 
     @classmethod
     def of(cls, strata: Strata, units: Units) -> Cells:

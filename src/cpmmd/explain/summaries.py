@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,10 +15,223 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import harmless
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.column_scores import ReadColumn
-from cpmmd.explain.differences import ColumnEffect, Histogram
-from cpmmd.explain.effects import Sample, days_effect, distribution_effect, largest_gap, mean_effect, share_effect, spread_effect
-from cpmmd.explain.features import FEWEST
-from cpmmd.explain.words import LONGEST
+from cpmmd.explain.columns import FEWEST
+from cpmmd.explain.differences import LONGEST, ColumnEffect, Histogram
+
+# How large a column's difference is: an estimate, and an interval from the spread of its influence over the units.
+
+
+REACH = float(ndtri(0.975))
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The values of one sample that are there, and the unit of each.
+
+    Rows of one unit may hang together, so that variances are those of sums over units.
+    """
+
+    values: Array
+    unit: Rows
+    # of each value, adding up to 1, where samples are given the same mix of strata; None where all weigh the same
+    weights: Array | None = None
+    stratum: Rows | None = None  # of each value, where they have weights
+    inside: bool = False  # whether deviations are those from the mean of the stratum
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return len(self.values)
+
+    @property
+    def moments(self) -> tuple[float, float]:
+        """Mean and standard deviation."""
+        mean = self.mean(self.values)
+        return mean, float(self.values.std()) if self.weights is None else math.sqrt(self.sum_of_squares / self.size)
+
+    def mean(self, values: Array) -> float:
+        """Return the mean of numbers, one for each value."""
+        return float(values.mean() if self.weights is None else self.weights @ values)
+
+    @property
+    def deviations(self) -> Array:
+        """The values less their mean; or that of their stratum, larger by what the mean takes from their degrees of freedom."""
+        if self.stratum is None or not self.inside:
+            return self.values - self.mean(self.values)
+        rows = np.bincount(self.stratum)[self.stratum]
+        apart = self.values - stratum_means(self.values, self.stratum)[self.stratum]
+        return np.asarray(apart * np.sqrt(rows / np.maximum(rows - 1, 1)))
+
+    @property
+    def sum_of_squares(self) -> float:
+        """The sum of the squared deviations; with weights, what as many rows of one weight would have."""
+        squares = self.deviations**2
+        if self.stratum is None or self.weights is None:
+            return float(np.sum(squares))
+        # a stratum's only row has no deviation inside it
+        known = float(self.weights[np.bincount(self.stratum)[self.stratum] > 1].sum()) if self.inside else 1.0
+        return self.size * self.mean(squares) / known if known > 0 else 0.0
+
+    def variance_of_mean(self, influence: Array) -> float:
+        """Return the variance of the mean of numbers with mean zero, one for each value."""
+        if self.weights is not None:
+            return _variance_in_strata([(self, influence)])
+        sums = np.bincount(self.unit - self.unit.min(), weights=influence)
+        units = len(np.unique(self.unit))
+        return float(sums @ sums) / self.size**2 * units / max(units - 1, 1)
+
+    def effective_size(self, marks: Array) -> float:
+        """Return how many independent rows would know a share as well; no more than there are."""
+        share = self.mean(marks)
+        variance = self.variance_of_mean(marks - share)
+        size = self.size if self.weights is None else 1 / float(self.weights @ self.weights)
+        return min(size, share * (1 - share) / variance) if variance > 0 else size
+
+
+def stratum_means(values: Array, stratum: Rows, weights: Array | None = None) -> Array:
+    """Return the mean of each stratum, 0 of those without values."""
+    total = np.bincount(stratum, values if weights is None else weights * values)
+    size = np.bincount(stratum, weights).astype(np.float64)
+    return np.asarray(np.divide(total, size, out=np.zeros(len(total)), where=size > 0))
+
+
+def _variance(x: Sample, y: Sample, of_x: Array, of_y: Array) -> float:
+    """Return the variance of the sum of both samples' means of numbers with mean zero."""
+    if x.weights is None:
+        return x.variance_of_mean(of_x) + y.variance_of_mean(of_y)
+    return _variance_in_strata([(x, of_x), (y, of_y)])
+
+
+def _variance_in_strata(parts: Sequence[tuple[Sample, Array]]) -> float:
+    """Return the variance of the sum of weighted means, one for each sample, of numbers with mean zero.
+
+    A stratum with two units of every sample says itself how much its means vary. One with a single unit, as a pair is, does not:
+    what all samples together have there is one of as many independent numbers as there are such strata.
+    """
+    count = max(int(_stratum(one).max(initial=-1)) for one, _ in parts) + 1
+    units, together, inside = [], np.zeros(count), np.zeros(count)
+    for one, numbers in parts:
+        stratum, weights = _stratum(one), np.zeros(0) if one.weights is None else one.weights
+        together += np.bincount(stratum, weights * numbers, count)
+        own = weights * (numbers - stratum_means(numbers, stratum)[stratum])
+        _, first, unit = np.unique(one.unit, return_index=True, return_inverse=True)
+        of_units = np.bincount(stratum[first], weights[first] > 0, count)
+        squares = np.bincount(stratum[first], np.bincount(unit.ravel(), own) ** 2, count)
+        inside += squares * of_units / np.maximum(of_units - 1, 1)
+        units.append(of_units)
+    fewest = np.min(units, axis=0)
+    lone = together[fewest == 1]
+    return float(inside[fewest > 1].sum() + lone @ lone * len(lone) / max(len(lone) - 1, 1))
+
+
+def _stratum(sample: Sample) -> Rows:
+    return np.zeros(sample.size, dtype=np.intp) if sample.stratum is None else sample.stratum
+
+
+def mean_effect(x: Sample, y: Sample) -> ColumnEffect | None:
+    """Return the difference of means in standard deviations; None where there is no spread.
+
+    Deviations are those within the samples, and within strata that are large enough to have some.
+    """
+    (mean_x, _), (mean_y, _) = x.moments, y.moments
+    total = x.size + y.size
+    within = math.sqrt((x.sum_of_squares + y.sum_of_squares) / total)
+    if within <= 1e-12 * max(abs(mean_x), abs(mean_y)) or within == 0:
+        return None
+    value = (mean_y - mean_x) / within
+    influences = []
+    for sample, mean, sign in ((x, mean_x, -1.0), (y, mean_y, 1.0)):
+        z, squares = (sample.values - mean) / within, (sample.deviations / within) ** 2
+        # delta method: a row moves the mean, and by its square the common deviation
+        influences.append(sign * z - value / 2 * sample.size / total * (squares - sample.mean(squares)))
+    error = math.sqrt(_variance(x, y, *influences))
+    return ColumnEffect(value, value - REACH * error, value + REACH * error, "standard deviations")
+
+
+def days_effect(x: Sample, y: Sample) -> ColumnEffect:
+    """Return the difference of mean dates in days."""
+    means = [one.moments[0] for one in (x, y)]
+    value, reach = means[1] - means[0], REACH * math.sqrt(_variance(x, y, means[0] - x.values, y.values - means[1]))
+    return ColumnEffect(value, value - reach, value + reach, "days")
+
+
+def spread_effect(x: Sample, y: Sample) -> ColumnEffect | None:
+    """Return the ratio of standard deviations, its interval on the logarithm; None where one is zero."""
+    spreads, influences = [], []
+    for sample, sign in ((x, -1.0), (y, 1.0)):
+        mean, spread = sample.moments
+        if spread <= 1e-12 * abs(mean) or spread == 0:
+            return None
+        spreads.append(spread)
+        squares = (sample.deviations / spread) ** 2
+        influences.append(sign * (squares - (1.0 if sample.weights is None else sample.mean(squares))) / 2)
+    ratio, factor = spreads[1] / spreads[0], math.exp(REACH * math.sqrt(_variance(x, y, *influences)))
+    return ColumnEffect(ratio, ratio / factor, ratio * factor, "times the spread")
+
+
+def share_effect(x: Sample, y: Sample, what: str) -> ColumnEffect:
+    """Return the difference of shares with Newcombe's interval (Wilson's of both samples, combined).
+
+    Values are marks, 1 or 0. Rows of a unit that hang together count as the number of independent rows that know as much. The
+    intervals of pairs are combined by how much their shares go together (Newcombe's method 10).
+    """
+    (p, p_low, p_high), (q, q_low, q_high) = (_wilson(one) for one in (x, y))
+    together = _correlation(x, y)
+    low = (q - p) - _combined(q - q_low, p_high - p, together)
+    high = (q - p) + _combined(q_high - q, p - p_low, together)
+    return ColumnEffect(q - p, max(low, -1.0), min(high, 1.0), "of the rows", what)
+
+
+def _combined(a: float, b: float, correlation: float) -> float:
+    return math.hypot(a, b) if correlation == 0 else math.sqrt(max(a * a + b * b - 2 * correlation * a * b, 0.0))
+
+
+def _correlation(x: Sample, y: Sample) -> float:
+    """Return how much the samples' means go together: 0 where no stratum ties single units of them."""
+    if x.weights is None:
+        return 0.0
+    off = [one.values - one.mean(one.values) for one in (x, y)]
+    own = [one.variance_of_mean(numbers) for one, numbers in zip((x, y), off, strict=True)]
+    if min(own) <= 0:
+        return 0.0
+    return min(max((sum(own) - _variance(x, y, -off[0], off[1])) / (2 * math.sqrt(own[0] * own[1])), -1.0), 1.0)
+
+
+def _wilson(sample: Sample) -> tuple[float, float, float]:
+    share, size = sample.mean(sample.values), sample.effective_size(sample.values)
+    centre = (share + REACH**2 / (2 * size)) / (1 + REACH**2 / size)
+    reach = REACH / (1 + REACH**2 / size) * math.sqrt(share * (1 - share) / size + REACH**2 / (4 * size**2))
+    return share, min(centre - reach, share), max(centre + reach, share)
+
+
+def distribution_effect(x: Sample, y: Sample) -> ColumnEffect:
+    """Return the largest difference of the distribution functions, with the interval of Dvoretzky, Kiefer and Wolfowitz.
+
+    Both functions are within sqrt(ln(2 / .025) / 2 size) of those of the populations, together with 95%.
+    """
+    distance, at = largest_gap(x, y)
+    sizes = [one.effective_size((one.values <= at).astype(np.float64)) for one in (x, y)]
+    reach = sum(math.sqrt(math.log(4 / ALPHA) / (2 * size)) for size in sizes)
+    return ColumnEffect(distance, max(distance - reach, 0.0), min(distance + reach, 1.0), "of the rows at most")
+
+
+def largest_gap(x: Sample, y: Sample) -> tuple[float, float]:
+    """Return the largest difference of two distribution functions, and the value at which it is."""
+    at = np.concatenate([np.sort(one.values) for one in (x, y)])
+    gaps = np.abs(_distribution(x, at) - _distribution(y, at))
+    best = int(np.argmax(gaps))
+    return float(gaps[best]), float(at[best])
+
+
+def _distribution(sample: Sample, at: Array) -> Array:
+    """Return the distribution function of a sample at some values."""
+    order = np.argsort(sample.values, kind="stable")
+    below = np.searchsorted(sample.values[order], at, "right")
+    if sample.weights is None:
+        return np.asarray(below / sample.size)
+    return np.concatenate([[0.0], np.cumsum(sample.weights[order])])[below]
+
 
 LEVELS = 5  # of a category, those with the largest difference
 BARS = 12  # different values up to which each has a bar of its own
@@ -27,21 +242,11 @@ SHAPE = "different in shape"
 
 @dataclass(frozen=True, eq=False)
 class ColumnSides:
-    """A column's values in either sample.
-
-    Attributes
-    ----------
-    labels
-        True for rows of X.
-    unit
-        The unit of each row.
-
-    Where the column is compared inside strata, all of it gives both samples the same mix of them.
-    """
+    """A column's values in either sample."""
 
     read: ReadColumn
-    labels: Labels
-    unit: Rows
+    labels: Labels  # true for rows of X
+    unit: Rows  # the unit of each row
 
     def marks(self, marks: Labels, of: Labels | None = None) -> tuple[Sample, Sample]:
         """Return a mark of each row, as 1 or 0, in either sample; of some rows only, where ``of`` says which."""

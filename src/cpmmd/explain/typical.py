@@ -14,16 +14,7 @@ WHOLE = 1e12  # means from 1e7 up to here are shown without decimals rather than
 
 
 def typical(column: ColumnDifference, *, nothing: str = "") -> tuple[str, str]:
-    """Return what is typical of a column in X and in Y, ``nothing`` where all values are missing.
-
-    Examples
-    --------
-    >>> from cpmmd.explain.differences import ColumnDifference
-    >>> typical(ColumnDifference("colour", "colour", "category", 0.5, levels={"red": (0.3, 0.55), "blue": (0.7, 0.45)}))
-    ('red 30%', 'red 55%')
-    >>> typical(ColumnDifference("day", "day", "date", 0.5, mean_x=19771.4, mean_y=19802.0))
-    ('2024-02-18', '2024-03-20')
-    """
+    """Return what is typical of a column in X and in Y, ``nothing`` where all values are missing."""
     what = column.effect.what if column.effect is not None and column.words else ""
     if what == "missing":
         return f"missing {column.missing_x:.0%}", f"missing {column.missing_y:.0%}"

@@ -16,33 +16,12 @@ PRINTED = 8  # columns in the printed summary
 
 @dataclass(frozen=True)
 class RowEvidence:
-    """A row that speaks for the difference.
+    """A row that speaks for the difference."""
 
-    Attributes
-    ----------
-    sample : str
-        ``"x"`` or ``"y"``.
-    row : int
-        Its number in that sample as it was passed in, from 0.
-    witness : float
-        Positive where X is denser, negative where Y is.
-    values : mapping of str to object
-        The row as it came, the columns that differ most first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
-    >>> two_sample_test(x, y, rng=0).explain().top_y[0].sample
-    'y'
-    """
-
-    sample: str
-    row: int
-    witness: float
-    values: Mapping[str, Any]
+    sample: str  #: ``"x"`` or ``"y"``
+    row: int  #: its number in that sample as it was passed in, from 0
+    witness: float  #: positive where X is denser, negative where Y is
+    values: Mapping[str, Any]  #: the row as it came, the columns that differ most first
 
     def to_dict(self) -> PlainDict:
         """Return the row in plain JSON types."""
@@ -51,27 +30,12 @@ class RowEvidence:
 
 @dataclass(frozen=True)
 class Effect:
-    """How often the witness tells a row of X from a row of Y.
+    """How often the witness tells a row of X from a row of Y."""
 
-    Attributes
-    ----------
-    probability : float
-        That of ranking a random row of X above a random row of Y, both unseen by the witness; 0.5 is indistinguishable, 1 is told
-        apart always.
-    low, high : float
-        Its 95% interval.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2]
-    >>> two_sample_test(x, y, rng=0).explain().effect.probability > 0.5
-    True
-    """
-
+    #: that of ranking a random row of X above a random row of Y, both unseen by the witness; 0.5 is indistinguishable, 1 is
+    #: told apart always
     probability: float
+    #: low, high: its 95% interval
     low: float
     high: float
 
@@ -85,73 +49,40 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Where two samples differ, and how much.
+    """Where two samples differ, and how much."""
 
-    Attributes
-    ----------
-    where, told : str
-        Where the samples differ, and how well their rows are told apart, in plain words.
-    columns : tuple of ColumnDifference
-        Every column, smallest p-value first, then the largest distance.
-    pairs : tuple of PairDifference
-        Pairs of columns, those whose dependence changed most first.
-    suspicious : tuple of SuspiciousColumn
-        Columns that tell the samples apart without saying anything about them: identifiers, counters, clocks, constants.
-    pvalue_without : float or None
-        Of all other columns and their pairs together, under the same relabelings; None where no column is suspicious, or no
-        other is left.
-    effect : Effect or None
-        How well rows are told apart by the test's kernel, on rows that the witness has not seen; None, and ``told`` empty, with
-        fewer than two rows (groups, blocks) of a sample, and where rows are compared in pairs or in strata of few rows. With
-        strata, of rows of the same one.
-    effect_one_by_one : Effect or None
-        How well they are told apart by what each column says alone, added up, on rows that it was not learnt from.
-    names : tuple of str
-        What the samples are called.
-    witness_x, witness_y : array
-        Witness of each row that was drawn for it, itself left out of its sample's mean; positive speaks for X, negative for Y.
-    rows_x, rows_y : array of int
-        The numbers of those rows in the samples as they were passed in.
-    top_x, top_y : tuple of RowEvidence
-        The rows of X that are most unlike Y, and the rows of Y that are most unlike X.
-    held_out : bool
-        Whether the explained rows had no part in choosing the kernel.
-    notes : tuple of str
-        What to bear in mind.
-    compared : str
-        How columns and rows are compared, in words, after a test with strata or pairs; empty where all rows are exchangeable.
-    outcome : TestResult or None
-        The result that is explained.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> explanation = two_sample_test(data.normal(size=(60, 2)), data.normal(size=(60, 2)) + [0, 2], rng=0).explain(top=3)
-    >>> explanation.columns[0].words, explanation.effect.low > 0.5, [row.sample for row in explanation.top_y]
-    ('higher', True, ['y', 'y', 'y'])
-    """
-
+    #: where, told: where the samples differ, and how well their rows are told apart, in plain words
     where: str
     told: str
-    columns: tuple[ColumnDifference, ...]
-    pairs: tuple[PairDifference, ...]
+    columns: tuple[ColumnDifference, ...]  #: every column, smallest p-value first, then the largest distance
+    pairs: tuple[PairDifference, ...]  #: pairs of columns, those whose dependence changed most first
+    #: columns that tell the samples apart without saying anything about them: identifiers, counters, clocks, constants
     suspicious: tuple[SuspiciousColumn, ...]
+    #: of all other columns and their pairs together, under the same relabelings; None where no column is suspicious, or no
+    #: other is left
     pvalue_without: float | None
+    #: how well rows are told apart by the test's kernel, on rows that the witness has not seen; None, and ``told`` empty, with
+    #: fewer than two rows (groups, blocks) of a sample, and where rows are compared in pairs or in strata of few rows. With
+    #: strata, of rows of the same one.
     effect: Effect | None
+    #: how well they are told apart by what each column says alone, added up, on rows that it was not learnt from
     effect_one_by_one: Effect | None
-    names: tuple[str, str]
+    names: tuple[str, str]  #: what the samples are called
+    #: witness_x, witness_y: witness of each row that was drawn for it, itself left out of its sample's mean; positive speaks
+    #: for X, negative for Y
     witness_x: Array
     witness_y: Array
+    #: rows_x, rows_y: the numbers of those rows in the samples as they were passed in
     rows_x: Rows
     rows_y: Rows
+    #: top_x, top_y: the rows of X that are most unlike Y, and the rows of Y that are most unlike X
     top_x: tuple[RowEvidence, ...]
     top_y: tuple[RowEvidence, ...]
-    held_out: bool
-    notes: tuple[str, ...] = ()
+    held_out: bool  #: whether the explained rows had no part in choosing the kernel
+    notes: tuple[str, ...] = ()  #: what to bear in mind
+    #: how columns and rows are compared, in words, after a test with strata or pairs; empty where all rows are exchangeable
     compared: str = ""
-    outcome: TestOutcome | None = field(default=None, repr=False)
+    outcome: TestOutcome | None = field(default=None, repr=False)  #: the result that is explained
 
     @property
     def sentence(self) -> str:
@@ -200,7 +131,7 @@ class Explanation:
 
     def __str__(self) -> str:
         from cpmmd.core.text import harmless
-        from cpmmd.explain.words import LONGEST
+        from cpmmd.explain.differences import LONGEST
 
         columns = [
             f"    {c.pvalue:<8.3g} {harmless(c.label, LONGEST)}{': ' * bool(c.words)}{c.words}{f', {c.effect}' * bool(c.words)}"

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from cpmmd.core.arrays import Array
 from cpmmd.kernels.base import base_kernel
-from cpmmd.kernels.lift import LiftedRows
-from cpmmd.kernels.scaled import ScaleFamily
+from cpmmd.kernels.scaled import LiftedRows, ScaleFamily
 
 
 @dataclass(frozen=True)

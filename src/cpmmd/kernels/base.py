@@ -23,30 +23,18 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from cpmmd.data.prepared import PreparedPool
-    from cpmmd.kernels.deep.gram import Trainable
+    from cpmmd.data.preparation import PreparedPool
+    from cpmmd.kernels.deep.feature_kernel import Trainable
 
 
 @dataclass(frozen=True)
 class BaseKernel:
-    """k(u, u') = exp(-e(u - u') / bandwidth^power), with e the base kernel's exponent.
+    """k(u, u') = exp(-e(u - u') / bandwidth^power), with e the base kernel's exponent."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    power : int
-        2 for squared distances, 1 for distances.
-    bound : float
-        nu: 0 <= k <= nu.
-    lipschitz : float
-        l: |k(u, v) - k(u', v)| <= l |u - u'| at bandwidth 1.
-    """
-
-    name: str
-    power: int
-    bound: float
-    lipschitz: float
+    name: str  # what it is called
+    power: int  # 2 for squared distances, 1 for distances
+    bound: float  # nu: 0 <= k <= nu
+    lipschitz: float  # l: |k(u, v) - k(u', v)| <= l |u - u'| at bandwidth 1
 
     def exponent(self, sq_distances: Array) -> Array:
         """Turn squared distances into exponents at bandwidth 1, in place."""
@@ -100,27 +88,7 @@ Tensors = dict[str, npt.NDArray[Any]]  # the arrays that make a trained kernel
 
 @runtime_checkable
 class Kernel(Protocol):
-    """A fixed kernel: everything that tests, certificates, explanations and files need of it.
-
-    Attributes
-    ----------
-    bound : float
-        nu: no value of the kernel is larger.
-    base_lipschitz : float
-        l: the Lipschitz constant of the base kernel.
-    lipschitz : float
-        L(h): the Lipschitz constant of the feature map.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2))
-    >>> kernel = two_sample_test(x, y, method="cp-linear", rng=0).kernel
-    >>> kernel.gram(x, y[:5]).shape, kernel.bound
-    ((30, 5), 1.0)
-    """
+    """A fixed kernel: everything that tests, certificates, explanations and files need of it."""
 
     @property
     def bound(self) -> float:
@@ -135,20 +103,7 @@ class Kernel(Protocol):
         """L(h) of the feature map."""
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Return the kernel matrix of ``rows`` with ``others`` (or with themselves).
-
-        Parameters
-        ----------
-        rows : array of shape (n, columns)
-            In the coordinates that the kernel sees.
-        others : array of shape (k, columns), optional
-            None is ``rows``.
-
-        Returns
-        -------
-        array of shape (n, k)
-            The kernel of all pairs.
-        """
+        """Return the kernel matrix of ``rows`` with ``others`` (or with themselves)."""
 
     def to_dict(self) -> PlainDict:
         """Return the kernel in plain JSON types: its ``family``, that family's ``options``, and its own numbers."""
@@ -175,55 +130,19 @@ class ColumnWeighing(Protocol):
 
 
 class KernelFamily(ABC):
-    """A set of kernels to choose from.
+    """A set of kernels to choose from."""
 
-    Attributes
-    ----------
-    citations : tuple of str
-        Keys in ``citations.bib`` of what to cite for it.
-    proxy_proven : bool
-        Whether c_H of the proxy bound is known in full, or up to an absolute constant only.
-    """
-
-    citations: ClassVar[tuple[str, ...]] = ()
-    proxy_proven: ClassVar[bool] = True
+    citations: ClassVar[tuple[str, ...]] = ()  #: keys in ``citations.bib`` of what to cite for it
+    proxy_proven: ClassVar[bool] = True  #: whether c_H of the proxy bound is known in full, or up to an absolute constant only
 
     @abstractmethod
     def proxy_constant(self, columns: int, size: int) -> float | None:
-        """Return c_H of the proxy bound for ``size`` inputs of so many columns; None outside the theorem.
-
-        Parameters
-        ----------
-        columns : int
-            Columns that the kernel sees.
-        size : int
-            Rows of the training half.
-
-        Returns
-        -------
-        float or None
-            c_H.
-        """
+        """Return c_H of the proxy bound for ``size`` inputs of so many columns; None outside the theorem."""
 
     @classmethod
     @abstractmethod
     def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> Kernel:
-        """Return the kernel of this family that ``to_dict`` and ``tensors`` described.
-
-        Parameters
-        ----------
-        described : mapping
-            What the kernel's ``to_dict`` returned.
-        tensors : dict of str to array
-            What its ``tensors`` returned.
-        module : torch.nn.Module or None
-            The user's own network, which no file holds.
-
-        Returns
-        -------
-        Kernel
-            Equal to the one that was described.
-        """
+        """Return the kernel of this family that ``to_dict`` and ``tensors`` described."""
 
 
 class TrainedFamily(KernelFamily):
@@ -231,22 +150,7 @@ class TrainedFamily(KernelFamily):
 
     @abstractmethod
     def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> Trainable:
-        """Return the family on one training half, for gradient ascent.
-
-        Parameters
-        ----------
-        train : PreparedPool
-            The rows to train on.
-        dtype : torch.dtype
-            Precision of the training.
-        device : str
-            Where it runs, such as ``"cpu"``.
-
-        Returns
-        -------
-        Trainable
-            Starting parameters, and the kernel matrix as a function of parameters.
-        """
+        """Return the family on one training half, for gradient ascent."""
 
     @abstractmethod
     def for_calibration(self) -> tuple[TrainedFamily, str]:

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from cpmmd.core.arrays import Array
-from cpmmd.kernels.lift import Lifted
-from cpmmd.kernels.scaled import ScaleFamily
+from cpmmd.kernels.scaled import Lifted, ScaleFamily
 
 
 @dataclass(frozen=True, eq=False)

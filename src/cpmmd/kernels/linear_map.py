@@ -12,7 +12,7 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import counted
-from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.preparation import PreparedPool
 from cpmmd.errors import InputError
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import GaussianBased, Tensors, TrainedFamily
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from cpmmd.kernels.deep.linear_trainable import LinearTrainable
+    from cpmmd.kernels.deep.feature_kernel import LinearTrainable
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class LinearMap(TrainedFamily):
 
     def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> LinearTrainable:
         """Return this class on one training half, for gradient ascent."""
-        from cpmmd.kernels.deep.linear_trainable import LinearTrainable
+        from cpmmd.kernels.deep.feature_kernel import LinearTrainable
 
         return LinearTrainable(self, train, dtype, device)
 
@@ -106,22 +106,14 @@ class LinearMap(TrainedFamily):
 
 @dataclass(frozen=True, eq=False)
 class LinearMapKernel(GaussianBased):
-    """A trained linear map, frozen.
-
-    Attributes
-    ----------
-    weight
-        W on inputs (x - centre) / scale, (d_out, columns).
-    centre, scale
-        Of each column, from the training half.
-    varying
-        Which columns varied in the training half. The others are in W, for a later sample may vary in them, but have no weight.
-    """
+    """A trained linear map, frozen."""
 
     family: LinearMap
-    weight: Array
+    weight: Array  # W on inputs (x - centre) / scale, (d_out, columns)
+    # centre, scale: of each column, from the training half
     centre: Array
     scale: Array
+    # which columns varied in the training half. The others are in W, for a later sample may vary in them, but have no weight.
     varying: Labels
 
     def __eq__(self, other: object) -> bool:

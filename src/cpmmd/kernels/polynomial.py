@@ -9,8 +9,7 @@ import numpy as np
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.kernels.base import base_kernel
-from cpmmd.kernels.lift import LiftedRows
-from cpmmd.kernels.scaled import ScaleFamily
+from cpmmd.kernels.scaled import LiftedRows, ScaleFamily
 
 MAX_DEGREE = 6
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core.arrays import Array
-from cpmmd.kernels.lift import Lifted
-from cpmmd.kernels.scaled import ScaleFamily
+from cpmmd.kernels.scaled import Lifted, ScaleFamily
 
 
 @dataclass(frozen=True, eq=False)

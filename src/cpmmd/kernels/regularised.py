@@ -21,27 +21,13 @@ INNER = "inner."  # before the names of the tensors of the kernel inside
 
 @dataclass(frozen=True, eq=False)
 class RegularisedKernel:
-    """The inner product of ``(k(x, landmarks) - offset) @ projection``.
+    """The inner product of ``(k(x, landmarks) - offset) @ projection``."""
 
-    Attributes
-    ----------
-    inner : Kernel
-        k: the kernel that is regularised.
-    gamma : float
-        Directions whose variance is well below ``gamma`` times the largest one grow no further.
-    landmarks : array of shape (landmarks, columns)
-        Rows of the pool.
-    offset : array of shape (landmarks,)
-        The pool's mean of k with each.
-    projection : array of shape (landmarks, directions)
-        To the pool's principal directions, each times its weight.
-    """
-
-    inner: Kernel
-    gamma: float
-    landmarks: Array
-    offset: Array
-    projection: Array
+    inner: Kernel  # k: the kernel that is regularised
+    gamma: float  # directions whose variance is well below ``gamma`` times the largest one grow no further
+    landmarks: Array  # rows of the pool
+    offset: Array  # the pool's mean of k with each
+    projection: Array  # to the pool's principal directions, each times its weight
 
     @property
     def growth(self) -> float:

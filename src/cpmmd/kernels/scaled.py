@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,29 +13,142 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError, Setting
-from cpmmd.kernels import tiles
 from cpmmd.kernels.base import BaseKernel, KernelFamily, Tensors, base_kernel
-from cpmmd.kernels.lift import Lifted
 
 if TYPE_CHECKING:
     from torch import nn
 
 
+# Matrices over pairs of rows, filled tile by tile so that the intermediate arrays stay in the cache.
+
+
+TILE = 144  # rows and columns of a tile: half a dozen of them fit a core's cache
+
+
+def cut(size: int, tile: int = TILE) -> list[slice]:
+    """Cut ``range(size)`` into slices."""
+    return [slice(start, min(start + tile, size)) for start in range(0, size, tile)]
+
+
+def symmetric(size: int, compute: Callable[[slice, slice], Array], diagonal: float) -> Array:
+    """Fill a symmetric matrix from its upper triangle of tiles; the diagonal is set, not computed."""
+    out = np.empty((size, size))
+    slices = cut(size)
+    for position, i in enumerate(slices):
+        for j in slices[position:]:
+            tile = compute(i, j)
+            out[i, j] = tile
+            if i is not j:
+                out[j, i] = tile.T
+    np.fill_diagonal(out, diagonal)
+    return out
+
+
+def rectangular(rows: int, columns: int, compute: Callable[[slice, slice], Array]) -> Array:
+    """Fill a matrix tile by tile."""
+    out = np.empty((rows, columns))
+    for i in cut(rows):
+        for j in cut(columns):
+            out[i, j] = compute(i, j)
+    return out
+
+
+# Squared distances between polynomial lifts, without features: power sums and Newton's identities.
+#
+# <Psi_p(x), Psi_p(z)> = h_1 + ... + h_p, the complete homogeneous polynomials of the products x_i z_i. Their power sums are
+# matrix products of elementwise powers, P_k = X^(k) Z^(k)', and k h_k = sum_{i=1..k} P_i h_{k-i}. So p products of width d give
+# what D_p = C(d+p, p) - 1 features would, and p = 1 is the plain Euclidean distance.
+#
+# With a, b the squared norms, the last product carries V = P_p - (p/2)(a + b) in two more columns, and
+#
+#     |Psi_p(x) - Psi_p(z)|^2 = a + b - 2 (h_1 + ... + h_p) = -(2/p) [ V + sum_{i<p} (P_i + p) h_{p-i} ],
+#
+# which takes the fewest passes over the tile; passes are what costs.
+
+
+# What rounding may leave of a zero distance, relative to the two squared norms.
+ZERO = 16 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Lifted(ABC):
+    """Rows in the form that gives their distances tile by tile; ``norms`` are their own sizes."""
+
+    norms: Array
+
+    @abstractmethod
+    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
+        """Return the family's (squared) distances for a tile of pairs; the result may be overwritten."""
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedRows(Lifted):
+    """Rows in the form that gives squared distances of their degree-p lifts; ``norms`` are |Psi_p(x)|^2."""
+
+    # left, right: elementwise powers, the last with the norms beside it; ``right`` is transposed
+    left: tuple[Array, ...]
+    right: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, rows: Array, degree: int) -> LiftedRows:
+        """Lift rows to all monomials of degree 1 to ``degree``."""
+        powers = [rows]
+        for _ in range(1, degree):
+            powers.append(powers[-1] * rows)
+        norms = _homogeneous_sum([np.einsum("ij,ij->i", power, power) for power in powers])
+        weighted, one = (-degree / 2 * norms)[:, None], np.ones((len(rows), 1))
+        left = (*powers[:-1], np.hstack([powers[-1], weighted, one]))
+        right = (*powers[:-1], np.hstack([powers[-1], one, weighted]))
+        return cls(norms, left, tuple(np.ascontiguousarray(power.T) for power in right))
+
+    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
+        """Return |Psi(x_i) - Psi(z_j)|^2 for a tile of pairs, duplicates exactly at zero.
+
+        What the products' rounding leaves of a zero distance is set to zero: a square root would blow 1e-16 up to 1e-8.
+        """
+        assert isinstance(others, LiftedRows)
+        products = [a[rows] @ b[:, columns] for a, b in zip(self.left, others.right, strict=True)]
+        tile = _distances_from_power_sums(products)
+        a, b = self.norms[rows], others.norms[columns]
+        if tile.min() <= ZERO * (a.max() + b.max()):
+            np.putmask(tile, tile <= ZERO * np.add.outer(a, b), 0.0)
+        return tile
+
+
+def _distances_from_power_sums(power_sums: list[Array]) -> Array:
+    """Return the squared distances from P_1, ..., P_{p-1} and V, overwriting V."""
+    degree, total = len(power_sums), power_sums[-1]
+    h, term = [power_sums[0]], np.empty_like(total)  # h_1, h_2, ...
+    for k in range(2, degree):
+        value = power_sums[0] * h[k - 2]
+        for i in range(2, k):
+            value += np.multiply(power_sums[i - 1], h[k - i - 1], out=term)
+        value += power_sums[k - 1]
+        value *= 1 / k
+        h.append(value)
+    for i in range(1, degree):
+        np.add(power_sums[i - 1], degree, out=term)
+        term *= h[degree - i - 1]
+        total += term
+    total *= -2 / degree
+    return total
+
+
+def _homogeneous_sum(power_sums: list[Array]) -> Array:
+    """Return h_1 + ... + h_p by Newton's identities, in plain form."""
+    h = [np.ones_like(power_sums[0])]
+    for k in range(1, len(power_sums) + 1):
+        h.append(np.asarray(sum(power_sums[i - 1] * h[k - i] for i in range(1, k + 1))) / k)
+    return np.asarray(sum(h[1:]))
+
+
 class ScaleFamily(KernelFamily):
-    """All x -> psi(x)/bandwidth for one fixed lift psi: one kernel for each bandwidth.
+    """All x -> psi(x)/bandwidth for one fixed lift psi: one kernel for each bandwidth."""
 
-    Attributes
-    ----------
-    base : str
-        Name of the base kernel.
-    squared : bool
-        Whether the lifted rows give squared distances.
-    about_origin : bool
-        Whether moving all rows changes the distances.
-    """
-
-    base: str
+    base: str  #: name of the base kernel
+    #: whether the lifted rows give squared distances
     squared: bool = True  # whether the lifted rows give squared distances
+    #: whether moving all rows changes the distances
     about_origin: bool = False  # whether moving all rows changes the distances
 
     @property
@@ -44,18 +157,7 @@ class ScaleFamily(KernelFamily):
         return type(self).__name__.lower()
 
     def exponent_of(self, distances: Array) -> Array:
-        """Turn a tile of (squared) distances into exponents at bandwidth 1, in place.
-
-        Parameters
-        ----------
-        distances : array
-            What the lifted rows gave; overwritten.
-
-        Returns
-        -------
-        array
-            The same memory.
-        """
+        """Turn a tile of (squared) distances into exponents at bandwidth 1, in place."""
         return self.base_kernel.exponent(distances) if self.squared else distances
 
     @property
@@ -70,51 +172,14 @@ class ScaleFamily(KernelFamily):
 
     @abstractmethod
     def lift(self, rows: Array, centre: Array) -> Lifted:
-        """Lift rows; ``centre`` may be taken off first where the family does not notice.
-
-        Parameters
-        ----------
-        rows : array of shape (n, columns)
-            In the coordinates that the kernel sees.
-        centre : array of shape (columns,)
-            A point amid the rows.
-
-        Returns
-        -------
-        Lifted
-            What gives distances tile by tile.
-        """
+        """Lift rows; ``centre`` may be taken off first where the family does not notice."""
 
     @abstractmethod
     def lift_lipschitz(self, rows: Array) -> float:
-        """Bound the Lipschitz constant of psi on the ball that holds ``rows``.
-
-        Parameters
-        ----------
-        rows : array of shape (n, columns)
-            In the coordinates that the kernel sees.
-
-        Returns
-        -------
-        float
-            L_psi.
-        """
+        """Bound the Lipschitz constant of psi on the ball that holds ``rows``."""
 
     def exponents(self, rows: Array, others: Array | None = None) -> Array:
-        """Return the base kernel's exponents at bandwidth 1 for all pairs.
-
-        Parameters
-        ----------
-        rows : array of shape (n, columns)
-            In the coordinates that the kernel sees.
-        others : array of shape (k, columns), optional
-            None is ``rows``.
-
-        Returns
-        -------
-        array of shape (n, k)
-            The exponents.
-        """
+        """Return the base kernel's exponents at bandwidth 1 for all pairs."""
 
         def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
             return self.exponent_of(a.distances(i, b, j))
@@ -122,37 +187,11 @@ class ScaleFamily(KernelFamily):
         return self._over_pairs(rows, others, compute, diagonal=0.0)
 
     def median_bandwidth(self, rows: Array) -> float:
-        """Return the median distance of ``rows`` as this family measures it: the bandwidth of the median heuristic.
-
-        Parameters
-        ----------
-        rows : array of shape (n, columns)
-            In the coordinates that the kernel sees.
-
-        Returns
-        -------
-        float
-            The bandwidth.
-        """
+        """Return the median distance of ``rows`` as this family measures it: the bandwidth of the median heuristic."""
         return median_distance(self.exponents(rows), self.base_kernel.power)
 
     def gram(self, bandwidth: float, rows: Array, others: Array | None = None) -> Array:
-        """Return the kernel at one bandwidth for all pairs.
-
-        Parameters
-        ----------
-        bandwidth : float
-            The bandwidth.
-        rows : array of shape (n, columns)
-            In the coordinates that the kernel sees.
-        others : array of shape (k, columns), optional
-            None is ``rows``.
-
-        Returns
-        -------
-        array of shape (n, k)
-            The kernel of all pairs.
-        """
+        """Return the kernel at one bandwidth for all pairs."""
         base = self.base_kernel
 
         def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
@@ -165,9 +204,9 @@ class ScaleFamily(KernelFamily):
         centre = np.median(rows, axis=0)  # one wild row would drag the mean away from all others, and their digits with it
         a = self.lift_checked(rows, centre)
         if others is None:
-            return tiles.symmetric(len(rows), lambda i, j: compute(a, i, a, j), diagonal)
+            return symmetric(len(rows), lambda i, j: compute(a, i, a, j), diagonal)
         b = self.lift_checked(others, centre)
-        return tiles.rectangular(len(rows), len(others), lambda i, j: compute(a, i, b, j))
+        return rectangular(len(rows), len(others), lambda i, j: compute(a, i, b, j))
 
     @classmethod
     def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> ScaledKernel:  # noqa: ARG003
@@ -176,18 +215,7 @@ class ScaleFamily(KernelFamily):
         return ScaledKernel(cls(**described["options"]), *numbers)
 
     def lift_checked(self, rows: Array, centre: Array) -> Lifted:
-        """Lift rows, refused when that overflows.
-
-        Parameters
-        ----------
-        rows, centre
-            As for :meth:`lift`.
-
-        Returns
-        -------
-        Lifted
-            What gives distances tile by tile.
-        """
+        """Lift rows, refused when that overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
             lifted = self.lift(rows, centre)
         refuse_overflow(str(self), lifted.norms, rows)

@@ -7,6 +7,7 @@ What a bet would pay beyond the wealth at which an alarm is raised is worth noth
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -24,13 +25,7 @@ RETURN = 0.01  # share that goes back to not betting after each batch: one odd b
 
 
 def power_payoffs(rank: int, total: int) -> Array:
-    """Return what each density a p^(a - 1), a in ``EXPONENTS``, pays for a rank.
-
-    Examples
-    --------
-    >>> np.mean([power_payoffs(rank, 20) for rank in range(1, 21)], axis=0).round(12).tolist()
-    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
-    """
+    """Return what each density a p^(a - 1), a in ``EXPONENTS``, pays for a rank."""
     return np.asarray(power_payoff(EXPONENTS, rank, total), dtype=np.float64)
 
 
@@ -47,14 +42,7 @@ def power_payoff(exponent: Any, rank: int, total: int) -> Any:
 def mixed_payoff(rank: int, total: int) -> float:
     """Return what the mixture of a p^(a - 1) over all a in (0, 1) pays for a rank.
 
-    Notes
-    -----
     Its mass below p is the integral of p^a, (p - 1) / log p.
-
-    Examples
-    --------
-    >>> round(mixed_payoff(1, 1000), 1), round(sum(mixed_payoff(rank, 1000) for rank in range(1, 1001)) / 1000, 12)
-    (144.6, 1.0)
     """
     return total * (_mixed_mass(rank / total) - _mixed_mass((rank - 1) / total))
 
@@ -66,25 +54,8 @@ def _mixed_mass(p: float) -> float:
 def boost(payoffs: Array, most: Any) -> Any:
     """Return the factor, 1 at least, at which payoffs that are cut at ``most`` are 1 on average.
 
-    Parameters
-    ----------
-    payoffs
-        Of every rank from 1 on, 1 on average, none below the next one; along the last axis.
-    most
-        What brings the wealth to its limit, more than 1: a number, or one for each row of payoffs.
-
-    Notes
-    -----
     With the first j payoffs cut, the others, multiplied by b, must add up to what is left: b = (total - j most) / (sum of the
     others). j is the smallest number at which the next payoff, multiplied, is not above the cut.
-
-    Examples
-    --------
-    >>> payoffs = np.array([6.0, 1.0, 0.6, 0.4])
-    >>> payoffs = payoffs / payoffs.mean()
-    >>> factor = boost(payoffs, 2.0)
-    >>> np.minimum(factor * payoffs, 2.0).round(3).tolist()
-    [2.0, 1.0, 0.6, 0.4]
     """
     most, total = np.asarray(most)[..., None], payoffs.shape[-1]
     others = np.cumsum(payoffs[..., ::-1], axis=-1)[..., ::-1]  # of each rank and all larger ones
@@ -95,16 +66,10 @@ def boost(payoffs: Array, most: Any) -> Any:
 
 @dataclass(frozen=True)
 class PowerBet:
-    """The mixture of power calibrators, the same bet on every batch.
-
-    Attributes
-    ----------
-    log_wealth
-        Logarithm of the wealth so far.
-    """
+    """The mixture of power calibrators, the same bet on every batch."""
 
     name: ClassVar[str] = "power"
-    log_wealth: float = 0.0
+    log_wealth: float = 0.0  # logarithm of the wealth so far
 
     def settle(self, rank: int, total: int) -> tuple[float, Self]:
         """Return what the rank pays, and the bet on the next one."""
@@ -130,29 +95,16 @@ class PowerBet:
 class AdaptiveBet:
     """Power calibrators weighted by what they would have paid so far, most of the weight on not betting until one pays.
 
-    Attributes
-    ----------
-    log_wealth
-        Logarithm of the wealth so far.
-    settled
-        Ranks so far.
-    weights
-        Share of the wealth on each exponent, for the next rank.
-    patience
-        In ranks.
-
-    Notes
-    -----
     A change may begin at any batch: after rank t, 1 / (patience + t) of what is not bet moves to the bets, so that a bet that
     begins then has about patience / (patience + t)^2 of the first wealth, whatever came before; ``RETURN`` of what is bet moves
     back. This is the mixture over all sequences of bets and pauses, computed by one recursion.
     """
 
     name: ClassVar[str] = "adaptive"
-    log_wealth: float = 0.0
-    settled: int = 0
-    weights: Array | None = None
-    patience: float = PATIENCE
+    log_wealth: float = 0.0  # logarithm of the wealth so far
+    settled: int = 0  # ranks so far
+    weights: Array | None = None  # share of the wealth on each exponent, for the next rank
+    patience: float = PATIENCE  # in ranks
 
     def settle(self, rank: int, total: int) -> tuple[float, Self]:
         """Return what the rank pays, and the bet on the next one."""
@@ -183,15 +135,7 @@ class AdaptiveBet:
 
 
 def move(weights: Array, waited: float) -> Array:
-    """Return the shares of the wealth for the next rank: 1 / waited of what is not bet begins to be, some of what is pauses.
-
-    Parameters
-    ----------
-    weights
-        Shares after the latest rank, that of not betting first; along the last axis.
-    waited
-        The patience and the ranks so far.
-    """
+    """Return the shares of the wealth for the next rank: 1 / waited of what is not bet begins to be, some of what is pauses."""
     idle, bets = weights[..., :1], weights[..., 1:]
     paused = RETURN * bets.sum(axis=-1, keepdims=True)
     return np.concatenate([idle * (1 - 1 / waited) + paused, bets * (1 - RETURN) + idle / waited * SPLIT], axis=-1)
@@ -240,3 +184,46 @@ def first_bet(name: object, batches: int = 1) -> Bet:
     if not isinstance(name, str) or name not in bets:
         raise unknown_name("value", name, BETS, parameter="bet")
     return bets[name]
+
+
+# Which batches differ, decided one by one: on-line control of the false discovery rate. No verdict is ever changed.
+
+
+CANDIDATE = 0.5  # p-values above it are surely null and pay for the next ones
+DECAY = 1.6  # of the share of the budget that goes to the k-th batch that is no candidate, as the authors have it
+ZETA = 2.2857656  # sum of k^-1.6 over k = 1, 2, ..., rounded up
+KEPT = 200  # of those found: what older ones still pay is less than a thousandth, and forgetting it lowers levels
+
+
+@dataclass(frozen=True)
+class Saffron:
+    """Levels for independent p-values that come one after the other, by SAFFRON (Ramdas et al. 2018)."""
+
+    fdr: float  # share of false ones among those that are found, in expectation
+    # seen, candidates: P-values so far, and those of them that were at most ``CANDIDATE``
+    seen: int = 0
+    candidates: int = 0
+    # for each of the latest that were found: how many had come by then, and how many of those were candidates
+    found: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def level(self) -> float:
+        """Level of the next p-value."""
+        budget = self.fdr / 2
+        shares = [budget * _share(self.seen - self.candidates)]
+        for order, (seen, candidates) in enumerate(self.found):
+            earned = self.fdr - budget if order == 0 else self.fdr
+            shares.append(earned * _share(self.seen - seen - (self.candidates - candidates)))
+        return min(CANDIDATE, (1 - CANDIDATE) * math.fsum(shares))
+
+    def decide(self, pvalue: float) -> tuple[bool, Self]:
+        """Return whether the next p-value is found, and the state after it."""
+        found, seen = pvalue <= self.level, self.seen + 1
+        candidates = self.candidates + (pvalue <= CANDIDATE)
+        known = (*self.found[-KEPT + 1 :], (seen, candidates)) if found else self.found
+        return found, replace(self, seen=seen, candidates=candidates, found=known)
+
+
+def _share(quiet: int) -> float:
+    """Return the share of a budget for the next p-value, after ``quiet`` that were no candidates."""
+    return float((quiet + 1) ** -DECAY / ZETA)

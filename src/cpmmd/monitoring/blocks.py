@@ -2,24 +2,126 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
-from cpmmd.api.options import TestPlan
+from cpmmd.core import validation
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import keyed_rng, short_seed
-from cpmmd.data.design_options import DesignOptions
-from cpmmd.data.pool import lay_out, pool_tables
+from cpmmd.data.design import DesignOptions
+from cpmmd.data.pool import Pool, lay_out, pool_tables
+from cpmmd.data.preparation import Preparation
 from cpmmd.errors import InputError
 from cpmmd.monitoring.answers import LookResult
-from cpmmd.monitoring.looks import Look
-from cpmmd.monitoring.one_row import OneRowTest
+from cpmmd.monitoring.bets import Bet, boost, first_bet
 from cpmmd.monitoring.past import Past
-from cpmmd.procedures.base import Procedure
+from cpmmd.permutation.ranking import Ranking
+from cpmmd.procedures.base import Procedure, RunOptions
+from cpmmd.procedures.median import median_kernel
 from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.questions.options import TestPlan
 from cpmmd.results import TestResult
+
+# Looks at a stream: every batch by itself, and blocks of several, each with a bet of its own.
+
+
+LARGEST = 700.0  # logarithm of a wealth that is shown: exp of more is no number
+ROUNDING = 1e-9  # the logarithm of a wealth that is cut ends so much above its limit: no rounding takes it below
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """One way of looking: at disjoint blocks of so many batches."""
+
+    batches: int  # of a block
+    bet: Bet  # on the block that is open
+    log_wealth: float  # logarithm of its share of the wealth, that of all looks being 1 at first
+
+    @property
+    def wealth(self) -> float:
+        """Its share of the wealth."""
+        return math.exp(min(LARGEST, self.log_wealth))
+
+    def closes(self, number: int, start: int) -> bool:
+        """Whether a block ends with batch ``number``, the first of all being ``start``."""
+        return (number - start + 1) % self.batches == 0
+
+    def settle(self, rank: int, total: int, limit: float) -> tuple[float, Look]:
+        """Return what a block's rank pays, and the look at the next block.
+
+        Until the wealth is at its limit no payoff takes it above, and all others are multiplied by as much as that saves: the
+        mean over the ranks stays 1, and no evidence is paid for that an alarm does not need.
+        """
+        paid, bet = self.bet.settle(rank, total)
+        room = math.log(limit) - self.log_wealth
+        most = math.exp(min(LARGEST, room + ROUNDING))
+        if room > 0 and self.bet.settle(1, total)[0] > most:
+            paid = min(most, paid * float(boost(self.bet.payoffs(total), most)))
+        return paid, replace(self, bet=bet, log_wealth=self.log_wealth + math.log(paid))
+
+
+def first_looks(batches: object, bet: object) -> tuple[Look, ...]:
+    """Return looks at blocks of so many batches; their shares of the first wealth are as 1 / batches.
+
+    A block of eight batches sees a weak change far better than one batch does, and pays so much more that a small share is
+    enough; a strong change is found by single batches, and what blocks have is lost to them.
+    """
+    rule = "must be whole numbers that begin with 1, each a multiple of the one before, such as (1, 4, 8)"
+    if not isinstance(batches, (list, tuple)) or not batches or any(type(count) is not int for count in batches):
+        raise validation.wrong("looks", rule, batches)
+    nested = all(low < high and high % low == 0 for low, high in pairwise(batches))
+    if batches[0] != 1 or not nested:
+        raise validation.wrong("looks", rule, batches)
+    return tuple(Look(count, first_bet(bet, count), math.log(share)) for count, share in first_shares(batches).items())
+
+
+def first_shares(batches: Sequence[int]) -> dict[int, float]:
+    """Return what share of the first wealth looks at blocks of so many batches have."""
+    parts = math.fsum(1 / count for count in batches)
+    return {count: 1 / count / parts for count in batches}
+
+
+def wealth_of(looks: tuple[Look, ...]) -> float:
+    """Return the largest of the looks' shares of the wealth.
+
+    Each look's wealth is a test martingale of its own p-values. Those of a block are not independent of those of its batches, so
+    that the sum of the shares is no martingale of both; but P(share of look k ever >= 1 / alpha) <= alpha times its first share,
+    and the first shares add up to one.
+    """
+    return max(look.wealth for look in looks)
+
+
+# A batch of one row against many: the rank of how unlike the others it is.
+
+
+TIE = 1e-9  # kernel values are at most 1: means closer than this are equal but for rounding
+
+
+@dataclass(frozen=True)
+class OneRowTest(Procedure):
+    """Test of one row, which has no unbiased squared MMD: the mean kernel value between it and the others.
+
+    The Gaussian kernel at the median distance of standardised columns is symmetric in all rows, and each row in turn is the
+    single one: the rank is exact, among all relabelings there are.
+    """
+
+    citations = ("gretton2012kernel",)
+    statistic_meaning = "minus the mean kernel value between the row and the others"
+
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:  # noqa: ARG002
+        """Rank the last row of the pool among all."""
+        preparation = Preparation.fit(pool, scale="standard")
+        rows = preparation.transform(pool)
+        kernel = median_kernel(rows, "gaussian")
+        means = -(kernel.gram(rows, rows).sum(axis=1) - 1.0) / (len(rows) - 1)
+        ranking = Ranking.of(np.roll(means, 1), tolerance=TIE, exhaustive=True)
+        return self.conclude(pool, options, ranking, tested_sizes=(pool.m, pool.n), kernel=kernel, preparation=preparation)
+
 
 # Rows that came before in one test: so many that having more would add little (with a batch of 50, a tenth of the variance).
 LEAST_COMPARED = 500
@@ -29,21 +131,11 @@ ONE_ROW = "one row"
 
 @dataclass(frozen=True)
 class BlockTest:
-    """How blocks are tested.
+    """How blocks are tested."""
 
-    Attributes
-    ----------
-    plan
-        The procedure and its options.
-    seed
-        What all randomness comes from: it is keyed by the number of the batch, never by what is in it.
-    batch_rows
-        Rows of a block that are tested.
-    """
-
-    plan: TestPlan
-    seed: int
-    batch_rows: int
+    plan: TestPlan  # the procedure and its options
+    seed: int  # what all randomness comes from: it is keyed by the number of the batch, never by what is in it
+    batch_rows: int  # rows of a block that are tested
     progress: Progress | None = None
 
     def look(self, look: Look, past: Past, number: int) -> tuple[LookResult, Look]:
@@ -74,8 +166,6 @@ def _check_alone(design: DesignOptions) -> None:
 def break_ties(outcome: TestOutcome, rng: np.random.Generator) -> tuple[int, int]:
     """Return the rank of the observed statistic among all relabelings, one of its ties' at random, and their number.
 
-    Notes
-    -----
     Counting ties against rejection is safe for one test. Over a stream it would let the p-value depend on how many ties the pool
     has, and so on the next one; broken at random the rank is uniform whatever the pool.
     """

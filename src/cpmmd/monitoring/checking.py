@@ -13,9 +13,8 @@ from cpmmd.core import validation
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.progress import Progress
 from cpmmd.errors import CpmmdError, InputError, name_some
-from cpmmd.monitoring.batches import BatchResult
+from cpmmd.monitoring.answers import BatchResult, effect_of
 from cpmmd.monitoring.history import COLUMNS, History
-from cpmmd.monitoring.moved import effect_of
 from cpmmd.results import TestResult
 from cpmmd.studies.multiplicity import benjamini_hochberg
 
@@ -29,49 +28,18 @@ Steps = Callable[[str], AbstractContextManager[Progress]]
 
 @dataclass(frozen=True, eq=False)
 class CheckedBatch:
-    """What became of one batch: tested, already known, or not readable.
+    """What became of one batch: tested, already known, or not readable."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called now; a known batch may have come under another name.
-    record : dict
-        The fields of :meth:`cpmmd.BatchResult.to_dict`, with ``adjusted`` and ``reject`` as decided; empty where it failed.
-    result : TestResult or None
-        The test, where it was made now.
-    columns : tuple of str
-        The columns that differ most, where the batch differs and was to be explained.
-    notes : tuple of str
-        What was done to the batch to make it fit, and the like.
-    failure : CpmmdError or None
-        Why it could not be tested.
-    error : str or None
-        The same as a sentence.
-    kept : bool
-        False where the history has an earlier record of these rows and keeps it.
-    judged : bool
-        Whether it was decided on now.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import DriftDetector
-    >>> data = np.random.default_rng(0)
-    >>> detector = DriftDetector("median", rng=0).fit(data.normal(size=(100, 2)))
-    >>> good, bad = detector.check({"monday": data.normal(size=(50, 2)), "tuesday": data.normal(1, 1, size=(50, 2))})
-    >>> good.differs, bad.differs, bad.status, bad.columns
-    (False, True, 'tested', ('0', '1'))
-    """
-
-    name: str
+    name: str  #: what it is called now; a known batch may have come under another name
+    #: the fields of :meth:`cpmmd.BatchResult.to_dict`, with ``adjusted`` and ``reject`` as decided; empty where it failed
     record: PlainDict = field(default_factory=dict)
-    result: TestResult | None = None
-    columns: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    failure: CpmmdError | None = None
-    error: str | None = None
-    kept: bool = True
-    judged: bool = False
+    result: TestResult | None = None  #: the test, where it was made now
+    columns: tuple[str, ...] = ()  #: the columns that differ most, where the batch differs and was to be explained
+    notes: tuple[str, ...] = ()  #: what was done to the batch to make it fit, and the like
+    failure: CpmmdError | None = None  #: why it could not be tested
+    error: str | None = None  #: the same as a sentence
+    kept: bool = True  #: false where the history has an earlier record of these rows and keeps it
+    judged: bool = False  #: whether it was decided on now
 
     @property
     def pending(self) -> bool:
@@ -106,21 +74,11 @@ class CheckedBatch:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Where the rows of a batch come from.
+    """Where the rows of a batch come from."""
 
-    Attributes
-    ----------
-    name
-        What the batch is called.
-    read
-        Returns the rows; called again where they are wanted once more.
-    path
-        The file, where it is one.
-    """
-
-    name: str
-    read: Callable[[], Any]
-    path: str | None = None
+    name: str  # what the batch is called
+    read: Callable[[], Any]  # returns the rows; called again where they are wanted once more
+    path: str | None = None  # the file, where it is one
 
     @classmethod
     def each(cls, batches: object) -> list[Source]:
@@ -158,30 +116,14 @@ def in_silence(_: str) -> Iterator[Progress]:
 
 @dataclass(frozen=True, eq=False)
 class BatchCheck:
-    """One way of checking for all batches of a call.
+    """One way of checking for all batches of a call."""
 
-    Attributes
-    ----------
-    detector
-        What they are tested by.
-    alpha
-        Level of the adjusted p-values.
-    missing
-        What to do about missing values; None is the detector's.
-    history
-        Where answers are kept and known batches are found.
-    again
-        Whether known batches are tested again.
-    steps
-        Given the words for a step, returns what hears of its progress.
-    """
-
-    detector: DriftDetector
-    alpha: float
-    missing: str | None = None
-    history: History | None = None
-    again: bool = False
-    steps: Steps = in_silence
+    detector: DriftDetector  # what they are tested by
+    alpha: float  # level of the adjusted p-values
+    missing: str | None = None  # what to do about missing values; None is the detector's
+    history: History | None = None  # where answers are kept and known batches are found
+    again: bool = False  # whether known batches are tested again
+    steps: Steps = in_silence  # given the words for a step, returns what hears of its progress
 
     def run(self, sources: Sequence[Source], *, explain: bool = True) -> list[CheckedBatch]:
         """Test what is not known and keep each answer at once; decide on all together, and keep the decisions."""

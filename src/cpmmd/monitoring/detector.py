@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -11,29 +12,60 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from cpmmd import registry
-from cpmmd.api.options import TestOptions, TestPlan
 from cpmmd.core import validation
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
 from cpmmd.data.conform import conform, conform_beside
+from cpmmd.data.design import DesignOptions
 from cpmmd.data.gaps import find_gaps
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables, lay_out, pool_tables
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, Setting
 from cpmmd.kernels.base import Tensors
-from cpmmd.monitoring.batches import BatchResult, content_digest
+from cpmmd.monitoring.answers import BatchResult, content_digest
 from cpmmd.monitoring.checking import BatchCheck, CheckedBatch, Source
-from cpmmd.monitoring.detector_state import State, pack, unpack
-from cpmmd.monitoring.fitting import UnfittedError, check_kernel_sources, check_targets
+from cpmmd.monitoring.detector_storage import State, pack, unpack
 from cpmmd.monitoring.frozen_kernel import FrozenKernel, FrozenTest, adopt, train
 from cpmmd.monitoring.history import History, keeping
 from cpmmd.procedures.base import Procedure
+from cpmmd.questions.options import TestOptions, TestPlan
 from cpmmd.results import TestResult
 from cpmmd.storage.container import read_file, write_file
+
+# What fitting a detector must be given, and what must be fitted before it is used.
+
+
+class UnfittedError(InputError, NotFittedError):  # type: ignore[misc]
+    """A detector or a monitor was used before it was fitted."""
+
+
+def check_kernel_sources(design: DesignOptions, scale: str | None, *, example: Any, kernel: Any) -> None:
+    """Refuse a given kernel beside what would change it, and one that is chosen once beside a design."""
+    if kernel is not None and not (example is None and scale is None):
+        raise InputError("A given kernel is neither trained nor rescaled. Leave out kernel=, or example= and scale=.")
+    if design.given and not (example is None and kernel is None):
+        raise InputError(
+            "A kernel that is chosen once is tested row by row. Leave out example= and kernel=, or {design}.",
+            design=Setting(next(iter(design.given))),
+        )
+
+
+def check_targets(y: Any, rows: int) -> None:
+    """Refuse a second table: it would be ignored, and was meant as an example."""
+    shape = np.shape(y)
+    several = len(shape) > 1 and math.prod(shape[1:]) > 1
+    if y is not None and (several or shape[:1] != (rows,)):
+        raise InputError(
+            "What comes second is scikit-learn's y, one value for each row, and ignored. Got shape {shape}; pass a batch that "
+            "differs as {example}.",
+            shape=shape,
+            example=Setting("example"),
+        )
 
 
 class DriftDetector(BaseEstimator):  # type: ignore[misc]

@@ -27,20 +27,14 @@ TRAIN_ROWS = 2000
 
 @dataclass(frozen=True, eq=False)
 class FrozenKernel:
-    """A choice of kernel, and how it divides the reference.
-
-    Attributes
-    ----------
-    train_rows, test_rows
-        Reference rows that had a say in kernel or coordinates, and those that batches are tested against, in random order.
-    example
-        Digest of the example that trained the kernel, None where there was none.
-    """
+    """A choice of kernel, and how it divides the reference."""
 
     choice: Choice
+    # train_rows, test_rows: reference rows that had a say in kernel or coordinates, and those that batches are tested against,
+    # in random order
     train_rows: Rows
     test_rows: Rows
-    example: str | None = None
+    example: str | None = None  # digest of the example that trained the kernel, None where there was none
 
 
 def train(
@@ -68,8 +62,6 @@ def train(
 def adopt(kernel: object, reference: Table, *, missing: str, train_fraction: float, rng: np.random.Generator) -> FrozenKernel:
     """Return a kernel that was chosen elsewhere, or a test result's, in a form that batches can be tested with.
 
-    Notes
-    -----
     What has to be fitted (categories, dates, imputation) must not look at rows that are tested, or reference
     and batch would be treated differently: it is fitted on rows set aside. Plain numbers need none, so no row is lost.
     """

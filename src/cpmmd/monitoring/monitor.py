@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from cpmmd import registry
-from cpmmd.api.options import TestOptions, TestPlan
 from cpmmd.core import validation
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, keyed_rng, resolve_seed
@@ -21,17 +20,14 @@ from cpmmd.data.pool import check_tables
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError, Setting
 from cpmmd.kernels.base import Tensors
-from cpmmd.monitoring.answers import LookResult, MonitorAnswer, recall
-from cpmmd.monitoring.blocks import BlockTest, check_exact
-from cpmmd.monitoring.complete import complete
-from cpmmd.monitoring.fitting import UnfittedError
-from cpmmd.monitoring.looks import first_looks
-from cpmmd.monitoring.monitor_state import MonitorState, identify
-from cpmmd.monitoring.monitor_storage import pack, unpack
-from cpmmd.monitoring.moved import look_into
-from cpmmd.monitoring.online_fdr import Saffron
-from cpmmd.monitoring.past import Past
+from cpmmd.monitoring.answers import LookResult, MonitorAnswer, look_into, recall
+from cpmmd.monitoring.bets import Saffron
+from cpmmd.monitoring.blocks import BlockTest, check_exact, first_looks
+from cpmmd.monitoring.detector import UnfittedError
+from cpmmd.monitoring.monitor_storage import MonitorState, identify, pack, unpack
+from cpmmd.monitoring.past import Past, complete
 from cpmmd.procedures.base import Procedure
+from cpmmd.questions.options import TestOptions, TestPlan
 from cpmmd.storage.container import read_file, write_file
 
 PERMUTATIONS = 9999  # where the call does not say: a batch comes once an hour or a day, and what it can say ends at 1 / 10,000

@@ -2,23 +2,99 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict
+from cpmmd.data.table import Table
 from cpmmd.kernels.base import Tensors
-from cpmmd.monitoring.answers import recall
-from cpmmd.monitoring.detector_state import OWN
-from cpmmd.monitoring.looks import Look, first_looks
-from cpmmd.monitoring.monitor_state import MonitorState
-from cpmmd.monitoring.online_fdr import Saffron
+from cpmmd.monitoring.answers import Since, content_digest, estimate, recall
+from cpmmd.monitoring.bets import Saffron
+from cpmmd.monitoring.blocks import Look, first_looks, wealth_of
+from cpmmd.monitoring.detector_storage import OWN, pack_table, require, texts_of, unpack_table, whole_numbers
 from cpmmd.monitoring.past import Past
-from cpmmd.monitoring.table_state import pack_table, require, texts_of, unpack_table, whole_numbers
-from cpmmd.storage.methods import describe_method, restore_method
+from cpmmd.storage.kernels import describe_method, restore_method
+
+# What a monitor knows between two batches.
+
+
+RECENT = 1000  # answers that are kept: batches sent again are known among them
+KEY = 32  # hexadecimal digits of a batch's key: half of them say whose it is
+CANDIDATES = 100  # batches among which a change is looked for
+
+
+def identify(reference: Table, seed: int, method: str, alpha: float) -> str:
+    """Return what the keys of a monitor's batches begin with."""
+    return hashlib.sha256(f"{seed} {method} {alpha} {content_digest(reference)}".encode()).hexdigest()[: KEY // 2]
+
+
+@dataclass(frozen=True, eq=False)
+class MonitorState:
+    """Everything a fitted monitor answers from."""
+
+    params: PlainDict  # the constructor's parameters
+    seed: int  # what all randomness comes from
+    past: Past  # rows that came before
+    # looks, fdr: the evidence so far
+    looks: tuple[Look, ...]
+    fdr: Saffron
+    number: int = 0  # batches so far
+    start: int = 1  # the first batch of this episode
+    episode: int = 0  # how often an alarm was acknowledged or dismissed
+    raised: int | None = None  # the batch at which the wealth reached its limit; None while it has not
+    recent: tuple[PlainDict, ...] = ()  # records of the latest answers
+    notes: tuple[str, ...] = ()  # what fitting had to say
+    # A digest of the reference, the method, the level and the seed: tells the monitor from others in one history
+    identity: str = ""
+
+    @property
+    def wealth(self) -> float:
+        """The evidence so far."""
+        return wealth_of(self.looks)
+
+    def since(self, name: str, rank: int, total: int) -> Since | None:
+        """While there is an alarm, where it began: at the latest batch, which had this rank, or before."""
+        if self.raised is None:
+            return None
+        answers = [record for record in self.recent[-CANDIDATES + 1 :] if record["episode"] == self.episode]
+        seen = [(one["batch"], one["number"], (one["looks"][0]["rank"], one["looks"][0]["total"])) for one in answers]
+        return estimate(*zip(*seen, (name, self.number, (rank, total)), strict=True))
+
+    def key(self, table: Table, name: str | None) -> str:
+        """Return what a batch is known by: its name and rows, or its number, and whose it is."""
+        which = f"unnamed {self.number + 1}" if name is None else f"named {name} {content_digest(table)}"
+        return (self.identity + hashlib.sha256(f"{self.seed} {which}".encode()).hexdigest())[:KEY]
+
+    def find(self, key: str) -> PlainDict | None:
+        """Return the record of a batch that came before."""
+        return next((record for record in reversed(self.recent) if record["key"] == key), None)
+
+    def raise_alarm(self, limit: float) -> MonitorState:
+        """Return the state with an alarm where the wealth has reached its limit; one that is there stays."""
+        return replace(self, raised=self.number) if self.raised is None and self.wealth >= limit else self
+
+    def remember(self, record: PlainDict) -> MonitorState:
+        """Return the state with one more answer."""
+        return replace(self, recent=(*self.recent[-RECENT + 1 :], record))
+
+    def start_anew(self, past: Past) -> MonitorState:
+        """Return the state of an episode that begins with the next batch: no evidence yet."""
+        looks = first_looks(tuple(look.batches for look in self.looks), self.params["bet"])
+        return replace(
+            self,
+            past=past,
+            looks=looks,
+            fdr=Saffron(self.fdr.fdr),
+            start=self.number + 1,
+            episode=self.episode + 1,
+            raised=None,
+        )
+
 
 COUNTS = ("seed", "number", "start", "episode")
 

@@ -9,25 +9,41 @@ import numpy as np
 
 from cpmmd.core.arrays import Rows
 from cpmmd.core.text import counted
-from cpmmd.data.design_options import as_texts
+from cpmmd.data.design import as_texts
+from cpmmd.data.gaps import check_present, drop_missing, find_gaps
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.table import Table
 from cpmmd.errors import InputError, name_some
+
+# Rows that come to a monitor that is fitted: enough of them, with their missing values dealt with as it was fitted to.
+
+
+# How missing values are dealt with is part of a monitor: one way for all batches, or changing it would change the data.
+OTHER_WAY = (
+    "Leave those rows out, or fit a new monitor with {drop}, which does so, or {impute}, which fills them in and tests "
+    "missingness too."
+)
+TOO_FEW = "leave it out, or fit a new monitor with {impute}"
+
+
+def complete(table: Table, sample: str, *, missing: str, least: int) -> tuple[Table, tuple[str, ...]]:
+    """Return at least so many rows without missing values that were to be refused or dropped, and notes."""
+    if table.rows < least:
+        raise InputError(
+            "{Sample} must have at least {least}. Got {rows}.", sample=sample, least=counted(least, "row"), rows=table.rows
+        )
+    gaps, notes = find_gaps(table, sample), list[str]()
+    if missing == "error":
+        check_present({sample: gaps}, advice=OTHER_WAY)
+    elif missing == "drop":
+        table = drop_missing(table, sample, gaps, notes, least=least, advice=TOO_FEW)
+    return table, tuple(notes)
 
 
 @dataclass(frozen=True, eq=False)
 class Past:
     """Rows that came before, and the number of the batch that each came with.
 
-    Attributes
-    ----------
-    table
-        The rows.
-    numbers
-        The batch of each; 0 is the reference.
-
-    Notes
-    -----
     Rows are dropped from the whole pool with equal probability, the new as the old. A reservoir that keeps a uniform sample of
     *all* rows ever seen does not do that: once full it hardly ever takes a new row, so that every batch meets the same rows and
     all answers share their luck. With equal probability, what is kept says nothing about which rows came last, and that is what
@@ -35,8 +51,8 @@ class Past:
     how many rows those of the batch have.
     """
 
-    table: Table
-    numbers: Rows
+    table: Table  # the rows
+    numbers: Rows  # the batch of each; 0 is the reference
 
     @classmethod
     def of(cls, reference: Table) -> Past:

@@ -22,7 +22,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Floating, Labels, Rows
 from cpmmd.errors import InputError
-from cpmmd.kernels.tiles import cut
+from cpmmd.kernels.scaled import cut
 from cpmmd.permutation.dense import quadratic_forms
 from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings
 from cpmmd.permutation.mmd import CENTRED_ROWS

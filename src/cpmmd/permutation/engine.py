@@ -9,7 +9,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.text import counted
-from cpmmd.data.designs import Design
+from cpmmd.data.design import Design
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.tilers import tiler_for
 from cpmmd.permutation.binned import (

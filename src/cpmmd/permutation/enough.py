@@ -8,8 +8,7 @@ from itertools import count
 import numpy as np
 
 from cpmmd.core.text import counted
-from cpmmd.data.design_options import AUTO
-from cpmmd.data.designs import PAIR, Design
+from cpmmd.data.design import AUTO, PAIR, Design
 from cpmmd.errors import Said, Setting, TooFewUnitsError, Words
 from cpmmd.permutation.contrasts import Contrast
 from cpmmd.permutation.labels import number_of_labels

@@ -6,7 +6,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array
 from cpmmd.kernels.base import Kernel
-from cpmmd.kernels.tiles import cut
+from cpmmd.kernels.scaled import cut
 from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import Bins, bin_counts, centre_sums, relabelings, sum_over_bins, take_bins
 from cpmmd.permutation.dense import rank_relabelings

@@ -20,9 +20,8 @@ from cpmmd.core.progress import report
 from cpmmd.core.text import bytes_in_words, counted
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
-from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.kernels.scaled import ScaledKernel, cut
 from cpmmd.kernels.tilers import DistanceTiler, Scratch, Tile, Tiler, tiler_for
-from cpmmd.kernels.tiles import cut
 from cpmmd.permutation.binned import Bins, Piece, cut_pieces
 from cpmmd.permutation.contrasts import sum_rows
 from cpmmd.permutation.directions import Directions, Sketch, landmark_directions, whole_pool_directions

@@ -12,7 +12,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.parallel import map_apart
-from cpmmd.data.designs import Design
+from cpmmd.data.design import Design
 from cpmmd.kernels.base import Kernel
 from cpmmd.permutation.binned import TARGET_BINS, Bins, cut_bins, relabelings
 from cpmmd.permutation.directions import whole_pool_directions

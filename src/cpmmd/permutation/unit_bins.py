@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from cpmmd.core.arrays import Rows
-from cpmmd.data.designs import Design
+from cpmmd.data.design import Design
 from cpmmd.permutation.binned import FEWEST_BINS, MOST_BINS, Bins
 from cpmmd.permutation.contrasts import Contrast
 

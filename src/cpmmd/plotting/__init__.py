@@ -4,14 +4,10 @@ Each function draws on the Axes it is given, or on new ones, and returns them. L
 without colour; text takes the colours of the matplotlib style in force, so that pictures suit light and dark pages.
 """
 
-from cpmmd.plotting.batches import batch_effects, batch_series
-from cpmmd.plotting.distributions import column_distributions
-from cpmmd.plotting.explanations import column_differences, witness_densities
+from cpmmd.plotting.batches import batch_effects, batch_series, batch_wealth, moved_columns
+from cpmmd.plotting.explanations import column_differences, column_distributions, witness_densities
 from cpmmd.plotting.maps import pool_map
-from cpmmd.plotting.monitor import batch_wealth, moved_columns
-from cpmmd.plotting.null import null_distribution
-from cpmmd.plotting.power import power_curves
-from cpmmd.plotting.selection import criterion_path, training_history
+from cpmmd.plotting.selection import criterion_path, null_distribution, power_curves, training_history
 
 __all__ = [
     "batch_effects",

@@ -4,14 +4,88 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cpmmd.explain.words import in_header
-from cpmmd.plotting.style import BLUE, GREY, STYLES, area, axes, density, legend, span, text
-from cpmmd.plotting.subject import Subject, explanation_of
+from cpmmd.data.preparation import MISSING
+from cpmmd.explain.columns import date_text
+from cpmmd.explain.differences import ColumnDifference, Histogram, in_header
+from cpmmd.plotting.style import GREY, STYLES, Subject, area, axes, explanation_of, legend, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+import numpy as np
+
+from cpmmd.plotting.style import BLUE, density, span
+
+# The leading columns' distributions: the first sample above each line, the second below it.
+
+
+COLUMNS = 5
+REACH = 0.42  # of a band's height that a bar may take
+
+
+def column_distributions(subject: Subject, *, ax: Axes | None = None) -> Axes:
+    """Draw how the columns that differ most are distributed in X (above the line) and Y (below).
+
+    Each band spans its own range, which is under the column's name; categories, booleans and counts are bars, a pair for each
+    value.
+
+    Parameters
+    ----------
+    subject : TestResult or Explanation
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where to draw it.
+
+    Returns
+    -------
+    Axes
+        With the picture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from cpmmd import plotting, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
+    >>> plotting.column_distributions(result, ax=Figure().subplots()).get_xlabel()
+    'values, each column in its own range'
+    """
+    ax, explanation = axes(ax), explanation_of(subject)
+    leading, labels = explanation.columns[:COLUMNS], []
+    for band, column in enumerate(leading):
+        level = len(leading) - 1 - band
+        drawn = "all missing" if column.histogram is None else _bars(ax, level, column, column.histogram)
+        labels.append(f"{text(column.label, 24)}\n{drawn}")
+        ax.plot([0, 1], [level, level], color=GREY, linewidth=0.8)
+    for style, name, side in zip(STYLES, explanation.names, ("above", "below"), strict=True):
+        ax.fill_between([], [], label=f"{text(in_header(name))} ({side} the line)", **area(style.colour, style.hatch))
+    ax.set_yticks(range(len(leading))[::-1], labels, fontsize="small")
+    ax.set_xticks([])
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.55, len(leading) - 0.45)
+    ax.set_xlabel("values, each column in its own range")
+    legend(ax)
+    return ax
+
+
+def _bars(ax: Axes, level: int, column: ColumnDifference, shown: Histogram) -> str:
+    """Draw the shares of one column's classes, X up and Y down, and say what they span."""
+    width = 1 / len(shown.x)
+    tallest = max(*shown.x, *shown.y) or 1.0
+    centres = [(position + 0.5) * width for position in range(len(shown.x))]
+    for shares, style, sign in zip((shown.x, shown.y), STYLES, (1, -1), strict=True):
+        heights = [sign * REACH * share / tallest for share in shares]
+        filled = (0.7 if shown.labels else 1.0) * width
+        ax.bar(centres, heights, filled, bottom=level, linestyle=style.line, **area(style.colour, style.hatch))
+    for centre, name in zip(centres, shown.labels, strict=False):
+        label = "missing" if name == MISSING else text(name, 14)
+        ax.annotate(label, (centre, level), (0, 2), textcoords="offset points", ha="center", va="bottom", fontsize="x-small")
+    if shown.labels:
+        return "shares"
+    return " to ".join(
+        date_text(end)[:10] if column.kind == "date" else f"{end:.3g}" for end in (shown.edges[0], shown.edges[-1])
+    )
+
 
 BARS = 12
 GRID = 400

@@ -10,11 +10,10 @@ from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.explain.columns import DataColumn, columns_of, number_values
-from cpmmd.explain.explained_rows import tested_rows
+from cpmmd.explain.differences import in_header
+from cpmmd.explain.rows import tested_rows
 from cpmmd.explain.values import Explanation
-from cpmmd.explain.words import in_header
-from cpmmd.plotting.style import GREY, STYLES, axes, legend, text
-from cpmmd.plotting.subject import Subject, explanation_of, outcome_of
+from cpmmd.plotting.style import GREY, STYLES, Subject, axes, explanation_of, legend, outcome_of, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.text import counted, harmless
-from cpmmd.data.designs import Design
+from cpmmd.data.design import Design
 from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.base import Kernel
 from cpmmd.permutation.engine import Engine

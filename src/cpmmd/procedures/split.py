@@ -11,8 +11,7 @@ import numpy as np
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.pool import Pool
-from cpmmd.data.preparation import Preparation
-from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.preparation import Preparation, PreparedPool
 from cpmmd.data.splitting import split_pool
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import TrainedFamily
@@ -26,12 +25,10 @@ from cpmmd.permutation.spectral_test import spectral_test
 from cpmmd.procedures.base import Choice, Method, Procedure, RunOptions
 from cpmmd.procedures.findings import Evidence, Splits
 from cpmmd.procedures.outcome import TestOutcome
-from cpmmd.selection.ascent_options import Ascent
-from cpmmd.selection.calibration import calibrate
 from cpmmd.selection.certificates import Certificate, certify
 from cpmmd.selection.criteria import ComplexityPenalized, Criterion, Plain, Ratio
-from cpmmd.selection.selector import Selector, check_family, selector_for
-from cpmmd.selection.values import Calibration, Selection
+from cpmmd.selection.search import Selector, calibrate, check_family, selector_for
+from cpmmd.selection.values import Ascent, Calibration, Selection
 
 SPECTRAL = "the best score -log p of the kernel over its spectral parameters"
 MAX_TRAIN_ROWS = 2048  # more hardly change the choice (benchmarks/results/selection_size.csv)

@@ -16,7 +16,7 @@ from cpmmd.core.installation import missing_extra
 from cpmmd.explain.values import Explanation
 from cpmmd.plotting import style
 from cpmmd.procedures.outcome import TestOutcome
-from cpmmd.report.blocks import walk
+from cpmmd.report.elements import walk
 from cpmmd.report.svg import Stylesheet, inline_svg
 
 Drawing = Callable[[Any], Any]  # draws on matplotlib Axes

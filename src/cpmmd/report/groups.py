@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import LINE, harmless
+from cpmmd.explain.differences import quote_name
 from cpmmd.explain.values import Explanation
-from cpmmd.explain.words import quote_name
 from cpmmd.procedures.outcome import TestOutcome
-from cpmmd.report import blocks, cells
-from cpmmd.report.assurance import repetition
-from cpmmd.report.blocks import Block
-from cpmmd.report.content import FORMAT, footer
-from cpmmd.report.formats import format_of
+from cpmmd.report import elements
+from cpmmd.report.content import FORMAT, footer, repetition
+from cpmmd.report.elements import Block, format_of
 from cpmmd.report.location import where_blocks
 from cpmmd.report.render import Path, finish
 
@@ -24,27 +22,13 @@ NAMED = 3  # columns of a group in the table
 
 @dataclass(frozen=True, eq=False)
 class ComparedGroup:
-    """A group against the rest, which is the first sample of its test.
+    """A group against the rest, which is the first sample of its test."""
 
-    Attributes
-    ----------
-    name : str
-        What the group is called.
-    outcome : TestResult
-        Its test.
-    adjusted : float
-        Its p-value, adjusted for the number of groups.
-    reject : bool
-        Whether it differs.
-    explanation : Explanation or None
-        Where.
-    """
-
-    name: str
-    outcome: TestOutcome
-    adjusted: float
-    reject: bool
-    explanation: Explanation | None = None
+    name: str  # what the group is called
+    outcome: TestOutcome  # its test
+    adjusted: float  # its p-value, adjusted for the number of groups
+    reject: bool  # whether it differs
+    explanation: Explanation | None = None  # where
 
 
 def write_groups(
@@ -95,13 +79,13 @@ def groups_content(
             "headline": f"{len(found)} of {len(groups)} groups differ{'s' * (len(found) == 1)}" if found else "No group differs",
             "sentences": [harmless(sentence, LINE), *(harmless(line, LINE) for line in lost)],
             "numbers": [
-                {"label": "Groups", "value": cells.count(len(groups)), "note": "each against the rest"},
-                {"label": "Rows", "value": cells.count(sum(groups[0].outcome.sizes)) if groups else "0", "note": ""},
+                {"label": "Groups", "value": elements.count(len(groups)), "note": "each against the rest"},
+                {"label": "Rows", "value": elements.count(sum(groups[0].outcome.sizes)) if groups else "0", "note": ""},
             ],
         },
         "sections": [
-            blocks.section("where", "Where", [_table(groups), *(_group(i, group) for i, group in enumerate(found))]),
-            blocks.section("assurance", "How sure", [_facts(groups)]),
+            elements.section("where", "Where", [_table(groups), *(_group(i, group) for i, group in enumerate(found))]),
+            elements.section("assurance", "How sure", [_facts(groups)]),
             repetition(command, "", __version__),
         ],
         "footer": footer(__version__),
@@ -120,7 +104,7 @@ def _table(groups: Sequence[ComparedGroup]) -> Block:
     rows = [[g.name, g.reject, _columns(g), g.outcome.sizes[1], g.outcome.pvalue, g.adjusted] for g in groups]
     note = "p-values are adjusted for the number of groups (Benjamini and Hochberg)."
     flagged = [i for i, group in enumerate(groups) if group.reject]
-    return {**blocks.table("groups", "Groups, each against the rest", columns, rows, note=note), "flagged": flagged}
+    return {**elements.table("groups", "Groups, each against the rest", columns, rows, note=note), "flagged": flagged}
 
 
 def _columns(group: ComparedGroup) -> str:
@@ -128,21 +112,21 @@ def _columns(group: ComparedGroup) -> str:
     differing = () if group.explanation is None or not group.reject else group.explanation.differing
     named = [f"{quote_name(c.name, c.label)} {c.words}" for c in differing[:NAMED]]
     more = len(differing) - NAMED
-    return ", ".join([*named, *([f"{more} more"] if more > 0 else [])]) or cells.NOTHING
+    return ", ".join([*named, *([f"{more} more"] if more > 0 else [])]) or elements.NOTHING
 
 
 def _group(position: int, group: ComparedGroup) -> Block | None:
     """Return one group's columns, open where it is among the first."""
     if group.explanation is None:
         return None
-    inside = [blocks.text(group.explanation.where), *where_blocks(group.explanation, rows=False, prefix=f"group-{position}-")]
-    return {**blocks.details(f"group-{position}", harmless(group.name), inside), "open": position < OPEN}
+    inside = [elements.text(group.explanation.where), *where_blocks(group.explanation, rows=False, prefix=f"group-{position}-")]
+    return {**elements.details(f"group-{position}", harmless(group.name), inside), "open": position < OPEN}
 
 
 def _facts(groups: Sequence[ComparedGroup]) -> Block:
     methods = sorted({group.outcome.method for group in groups})
     levels = sorted({group.outcome.alpha for group in groups})
-    return blocks.facts(
+    return elements.facts(
         [
             ("Level", ", ".join(f"{level:g}" for level in levels)),
             ("Meaning", "among the groups that are said to differ, at most this share is a false alarm on average"),

@@ -11,10 +11,9 @@ from typing import Any
 
 from cpmmd.core.installation import missing_extra
 from cpmmd.core.plain import PlainDict
-from cpmmd.report import cells
-from cpmmd.report.cells import NUMERIC, RIGHT, column_texts
-from cpmmd.report.sparklines import histogram_svg
-from cpmmd.report.svg import Stylesheet
+from cpmmd.report import elements
+from cpmmd.report.elements import NUMERIC, RIGHT, column_texts
+from cpmmd.report.svg import Stylesheet, histogram_svg
 
 ONE_LINE = 32  # characters of a table cell that stay on one line
 SHOWN = 12  # columns that are seen at once; the others open
@@ -74,7 +73,7 @@ def _columns(block: Mapping[str, Any]) -> PlainDict:
     items = [
         {
             **item,
-            "p": cells.number(item["pvalue"]),
+            "p": elements.number(item["pvalue"]),
             # Built from numbers and escaped names: the page's own.
             "picture": Markup(histogram_svg(item["histogram"], item["kind"], block["samples"])) if item["histogram"] else "",
         }

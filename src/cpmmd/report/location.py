@@ -10,12 +10,11 @@ from typing import Any
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import harmless
 from cpmmd.data.preparation import MISSING
-from cpmmd.explain.differences import ColumnDifference, Histogram, PairDifference
+from cpmmd.explain.differences import ColumnDifference, Histogram, PairDifference, in_header
 from cpmmd.explain.typical import typical
 from cpmmd.explain.values import Explanation
-from cpmmd.explain.words import in_header
-from cpmmd.report import blocks, cells
-from cpmmd.report.blocks import Block
+from cpmmd.report import elements
+from cpmmd.report.elements import Block
 
 FEW = 5  # rows: a level that has fewer says something about them
 RARE = "(rare values)"
@@ -28,8 +27,8 @@ DRAWN, LISTED = 150, 1000  # columns with a picture, and columns at all: a page 
 def location(explanation: Explanation | None, *, rows: bool) -> Block:
     """Return the section; it says so when nothing is known."""
     if explanation is None:
-        return blocks.section("where", "Where", [blocks.text("This result carries no rows, so it cannot say where.")])
-    return blocks.section("where", "Where", where_blocks(explanation, rows=rows))
+        return elements.section("where", "Where", [elements.text("This result carries no rows, so it cannot say where.")])
+    return elements.section("where", "Where", where_blocks(explanation, rows=rows))
 
 
 def where_blocks(explanation: Explanation, *, rows: bool, prefix: str = "") -> list[Block | None]:
@@ -46,8 +45,8 @@ def column_list(explanation: Explanation, prefix: str = "") -> Block:
     suspicious = {one.name: one.why for one in explanation.suspicious}
     ordered = sorted(explanation.columns, key=lambda column: column.name not in suspicious)
     found = len(explanation.differing)
-    said = f"{cells.count(found)} of {cells.count(len(ordered))}" if found else f"None of {cells.count(len(ordered))}"
-    return blocks.columns(
+    said = f"{elements.count(found)} of {elements.count(len(ordered))}" if found else f"None of {elements.count(len(ordered))}"
+    return elements.columns(
         f"{prefix}columns",
         f"{said} column{'s' * (len(ordered) != 1)} differ{'s' * (found <= 1)}",
         [in_header(name) for name in explanation.names],
@@ -60,11 +59,11 @@ def column_list(explanation: Explanation, prefix: str = "") -> Block:
 
 def _left_out(count: int) -> str:
     drawn = f"The first {DRAWN} columns have pictures. " if count > DRAWN else ""
-    return f"Listed are the first {LISTED} of {cells.count(count)} columns. {drawn}" if count > LISTED else drawn
+    return f"Listed are the first {LISTED} of {elements.count(count)} columns. {drawn}" if count > LISTED else drawn
 
 
 def _item(column: ColumnDifference, *, why: str, drawn: bool) -> Block:
-    x, y = typical(column, nothing=cells.NOTHING)
+    x, y = typical(column, nothing=elements.NOTHING)
     effect = column.effect
     return {
         "label": harmless(column.label),
@@ -102,8 +101,8 @@ def _pairs(explanation: Explanation, prefix: str) -> Block | None:
         "How two columns go together, their own differences taken out; p is adjusted for all pairs, and doubled as a second look."
     )
     if len(found) > MOST_PAIRS:
-        note = f"The first {MOST_PAIRS} of {cells.count(len(found))} pairs. {note}"
-    return blocks.table(f"{prefix}pairs", "Pairs of columns that go together differently", columns, rows, note=note)
+        note = f"The first {MOST_PAIRS} of {elements.count(len(found))} pairs. {note}"
+    return elements.table(f"{prefix}pairs", "Pairs of columns that go together differently", columns, rows, note=note)
 
 
 def _pair_name(pair: PairDifference) -> str:
@@ -113,12 +112,12 @@ def _pair_name(pair: PairDifference) -> str:
 
 def _witness(explanation: Explanation, *, rows: bool) -> Block:
     """Return what single rows say, for who wants to see it."""
-    return blocks.details(
+    return elements.details(
         "rows",
         "Row by row",
         [
-            blocks.figure("witness-densities", "Witness values of both samples", effect_sentence(explanation)),
-            blocks.figure("pool-map", "Map of the rows", "Rows in two dimensions, coloured by their witness value."),
+            elements.figure("witness-densities", "Witness values of both samples", effect_sentence(explanation)),
+            elements.figure("pool-map", "Map of the rows", "Rows in two dimensions, coloured by their witness value."),
             *(_rows(explanation) if rows else ()),
         ],
     )
@@ -173,8 +172,8 @@ def _rows(explanation: Explanation) -> list[Block]:
         labels = [harmless(f.label, HEADER) for f in explanation.columns if f.name in chosen]
         columns = [("Row", "count"), ("Witness", "number"), *zip(labels, kinds, strict=True)]
         every = len(explanation.columns)
-        note = f"The {len(chosen)} leading columns of {cells.count(every)}." if every > len(chosen) else ""
-        tables.append(blocks.table(f"rows-{key}", f"Rows that speak most for {harmless(sample)}", columns, rows, note=note))
+        note = f"The {len(chosen)} leading columns of {elements.count(every)}." if every > len(chosen) else ""
+        tables.append(elements.table(f"rows-{key}", f"Rows that speak most for {harmless(sample)}", columns, rows, note=note))
     return tables
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cpmmd.core.text import has_right_to_left
-from cpmmd.report.cells import FOREIGN, RIGHT, column_texts
+from cpmmd.report.elements import FOREIGN, RIGHT, column_texts
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&@])")
 LINKS = re.compile(r"(?i)(?<=http):|(?<=https):|(?<=ftp):|(?<=www)\.|(?<=mailto):|(?<=xmpp):")

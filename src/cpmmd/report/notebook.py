@@ -6,11 +6,11 @@ import base64
 from html import escape
 
 from cpmmd.errors import MissingExtraError
+from cpmmd.explain.differences import in_header
 from cpmmd.explain.values import Explanation
-from cpmmd.explain.words import in_header
 from cpmmd.procedures.outcome import TestOutcome
-from cpmmd.report.cells import column_texts
 from cpmmd.report.content import content
+from cpmmd.report.elements import column_texts
 from cpmmd.report.figures import png_picture, result_drawings
 from cpmmd.report.location import column_list
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from cpmmd.core import validation
 from cpmmd.core.atomic import write_whole
+from cpmmd.explain.differences import SAMPLES
 from cpmmd.explain.values import Explanation
-from cpmmd.explain.words import SAMPLES
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report.content import content
+from cpmmd.report.elements import format_of
 from cpmmd.report.figures import Drawings, draw_figures, result_drawings
-from cpmmd.report.formats import format_of
 from cpmmd.report.html import html
 from cpmmd.report.location import without_rare_levels
 from cpmmd.report.markdown import markdown

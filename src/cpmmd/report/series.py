@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,18 +10,81 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import LINE, harmless
 from cpmmd.errors import InputError
 from cpmmd.plotting.batches import effect_field
-from cpmmd.plotting.dates import in_order, own_date
-from cpmmd.report import blocks, cells
-from cpmmd.report.assurance import repetition
-from cpmmd.report.blocks import Block
-from cpmmd.report.content import FORMAT, footer
+from cpmmd.plotting.style import in_order, own_date
+from cpmmd.report import elements
+from cpmmd.report.content import FORMAT, footer, repetition
+from cpmmd.report.elements import Block, format_of
 from cpmmd.report.figures import MOST_BATCHES as MOST_DRAWN
 from cpmmd.report.figures import series_drawings
-from cpmmd.report.formats import format_of
 from cpmmd.report.render import Path, finish
-from cpmmd.report.watch import columns_figure, watch_verdict, watched, wealth_figure
+
+# What a report of a series says where a monitor watched it: wealth, alarm, since when, and the columns that moved.
+
 
 Record = Mapping[str, Any]
+
+
+def watched(records: Sequence[Record]) -> list[Record]:
+    """Return the records that a monitor made."""
+    return [record for record in records if record.get("wealth") is not None]
+
+
+def watch_verdict(records: Sequence[Record], alpha: float | None, alarm: bool) -> Block:
+    """Return the fields of a verdict that a monitor words otherwise than a detector."""
+    last, since = records[-1], since_of(records)
+    level = last["alpha"] if alpha is None else alpha
+    batches = f"{elements.count(len(records))} batch{'es' * (len(records) != 1)}"
+    headline = f"Alarm: something changed, most likely with {since}" if alarm else f"No alarm in {batches}"
+    promise = f"Where nothing changed, the wealth ever reaches {1 / level:g} with probability {level:g} at most."
+    found = max(records, key=lambda record: record["wealth"])
+    numbers = [
+        ("Batches", elements.count(len(records)), f"{elements.count(last['number'])} in all"),
+        ("Wealth", elements.number(last["wealth"]), f"limit {1 / level:g}"),
+        ("Most", elements.number(found["wealth"]), harmless(found["batch"])),
+    ]
+    settled = [] if alarm or not last["alarm"] else ["Its last alarm was acknowledged or dismissed after the latest batch."]
+    return {
+        "reject": alarm,
+        "headline": headline,
+        "sentences": [*settled, _latest(last), promise],
+        "numbers": [{"label": label, "value": value, "note": note} for label, value, note in numbers],
+    }
+
+
+def since_of(records: Sequence[Record]) -> str:
+    """Return the estimated first changed batch of the latest alarm."""
+    return next((harmless(record["since"]) for record in reversed(records) if record["since"] is not None), "")
+
+
+def _latest(last: Record) -> str:
+    return (
+        f"The latest batch, {harmless(last['batch'])}, by itself has p = {elements.number(last['pvalue'])} against all before it."
+    )
+
+
+def wealth_figure(records: Sequence[Record], alpha: float | None) -> Block:
+    """Return the place of the wealth over time."""
+    alarms = [record for record in records if record["alarm"]]
+    level = records[-1]["alpha"] if alpha is None else alpha
+    first = (
+        f"The limit {1 / level:g} was reached by {harmless(alarms[0]['batch'])}"
+        if alarms
+        else f"It stays below the limit {1 / level:g}"
+    )
+    shaded = f"; shaded: the batches since {since_of(records)}" if alarms else ""
+    return elements.figure("batch-wealth", "Evidence over time", f"The wealth after each batch. {first}{shaded}.", wide=True)
+
+
+def columns_figure(records: Sequence[Record]) -> Block | None:
+    """Return the place of the columns that moved; None where none is known."""
+    counts = Counter(name for record in records for name in record.get("columns") or ())
+    if not counts:
+        return None
+    named = ", ".join(f"{harmless(name)} ({count})" for name, count in counts.most_common(3))
+    said = f"The columns that moved most in each batch that is significant or under an alarm; most often {named}."
+    return elements.figure("moved-columns", "Columns that moved", said, wide=True)
+
+
 NEEDED = ("batch", "pvalue", "reject")
 MOST_FAILED = 50  # sentences on batches that could not be tested
 NAMED = 10  # batches in a sentence
@@ -125,8 +189,8 @@ def series_content(
         "title": harmless(title or "Batches against a reference", 160),
         "verdict": verdict,
         "sections": [
-            blocks.section("batches", "Batches", [*figures, _failures(records), _table(records)]),
-            blocks.section("assurance", "How they were judged", [_facts(records, alpha)]),
+            elements.section("batches", "Batches", [*figures, _failures(records), _table(records)]),
+            elements.section("assurance", "How they were judged", [_facts(records, alpha)]),
             repetition(command, "", __version__),
         ],
         "footer": footer(__version__),
@@ -163,14 +227,14 @@ def _verdict(records: Sequence[Record], alpha: float | None) -> Block:
     tested, failed = [r for r in records if not _failed(r)], [r for r in records if _failed(r)]
     flagged = [record for record in tested if record["reject"]]
     numbers = [
-        ("Batches", cells.count(len(tested)), _period(tested)),
-        ("Flagged", cells.count(len(flagged)), "" if alpha is None else f"level {alpha:g}"),
+        ("Batches", elements.count(len(tested)), _period(tested)),
+        ("Flagged", elements.count(len(flagged)), "" if alpha is None else f"level {alpha:g}"),
     ]
     if tested:
         lowest = min(tested, key=lambda record: record["pvalue"])
-        numbers.append(("Smallest p", cells.number(lowest["pvalue"]), harmless(lowest["batch"])))
+        numbers.append(("Smallest p", elements.number(lowest["pvalue"]), harmless(lowest["batch"])))
     if failed:
-        numbers.append(("Not tested", cells.count(len(failed)), ""))
+        numbers.append(("Not tested", elements.count(len(failed)), ""))
     return {
         "reject": bool(flagged),
         "headline": _headline(len(tested), len(flagged)),
@@ -187,9 +251,9 @@ def _headline(total: int, flagged: int) -> str:
     if not total:
         return "No batch could be tested"
     if not flagged:
-        return f"No batch of {cells.count(total)} differs from the reference"
-    batches = f"{cells.count(total)} batch{'es' * (total != 1)}"
-    return f"{cells.count(flagged)} of {batches} {'differs' if flagged == 1 else 'differ'} from the reference"
+        return f"No batch of {elements.count(total)} differs from the reference"
+    batches = f"{elements.count(total)} batch{'es' * (total != 1)}"
+    return f"{elements.count(flagged)} of {batches} {'differs' if flagged == 1 else 'differ'} from the reference"
 
 
 def _sentences(tested: list[Record], flagged: list[Record], failed: list[Record]) -> list[str]:
@@ -201,7 +265,7 @@ def _sentences(tested: list[Record], flagged: list[Record], failed: list[Record]
         if flagged and not last["reject"]:
             said.append(f"The last one that does is {harmless(flagged[-1]['batch'])} ({_p(flagged[-1])}).")
     if failed:
-        said.append(f"{cells.count(len(failed))} could not be tested: {_named(failed)}.")
+        said.append(f"{elements.count(len(failed))} could not be tested: {_named(failed)}.")
     return said
 
 
@@ -212,7 +276,7 @@ def _named(records: Sequence[Record]) -> str:
 
 def _p(record: Record) -> str:
     adjusted = record.get("adjusted")
-    return f"p = {cells.number(record['pvalue'])}" if adjusted is None else f"adjusted p = {cells.number(adjusted)}"
+    return f"p = {elements.number(record['pvalue'])}" if adjusted is None else f"adjusted p = {elements.number(adjusted)}"
 
 
 def _period(records: Sequence[Record]) -> str:
@@ -226,7 +290,7 @@ def _figure(records: Sequence[Record]) -> Block:
     flagged = [record for record in records if record["reject"]]
     named = f"Flagged: {_named(flagged)}." if flagged else "None is flagged."
     title = "p-values over time" if len(records) <= MOST_DRAWN else f"p-values of the latest {MOST_DRAWN} batches"
-    return blocks.figure("batch-series", title, f"One p-value for each batch. {named}", wide=True)
+    return elements.figure("batch-series", title, f"One p-value for each batch. {named}", wide=True)
 
 
 def _effects(records: Sequence[Record]) -> Block | None:
@@ -236,13 +300,13 @@ def _effects(records: Sequence[Record]) -> Block | None:
     what = "how often a row of the batch is told from one of the reference" if field == "effect" else "the test's statistic"
     largest = max((r for r in records if r.get(field) is not None), key=lambda record: record[field])
     said = f"For each batch, {what}; p-values alone have a smallest one. Largest: {harmless(largest['batch'])}."
-    return blocks.figure("batch-effects", "How different the batches are", said, wide=True)
+    return elements.figure("batch-effects", "How different the batches are", said, wide=True)
 
 
 def _failures(records: Sequence[Record]) -> Block:
     """List the batches that could not be tested, and why."""
     failed = [record for record in records if _failed(record)]
-    return blocks.notes(f"{harmless(r['batch'])} could not be tested: {r['error']}" for r in failed[:MOST_FAILED])
+    return elements.notes(f"{harmless(r['batch'])} could not be tested: {r['error']}" for r in failed[:MOST_FAILED])
 
 
 def _table(records: Sequence[Record]) -> Block:
@@ -251,8 +315,8 @@ def _table(records: Sequence[Record]) -> Block:
     present = [column for column in COLUMNS if any(_value(records[i], column[1]) is not None for i in chosen)]
     rows = [[_value(records[i], key) for _, key, _ in present] for i in chosen]
     left = len(records) - len(chosen)
-    note = f"{cells.count(left)} older batches are not shown; most of them do not differ." if left else ""
-    table = blocks.table("series", "All batches" if not left else "Batches", [(c[0], c[2]) for c in present], rows, note=note)
+    note = f"{elements.count(left)} older batches are not shown; most of them do not differ." if left else ""
+    table = elements.table("series", "All batches" if not left else "Batches", [(c[0], c[2]) for c in present], rows, note=note)
     marks = {"flagged": lambda record: record["reject"], "failed": _failed}
     return {**table, **{mark: [place for place, i in enumerate(chosen) if has(records[i])] for mark, has in marks.items()}}
 
@@ -276,7 +340,7 @@ def _facts(records: Sequence[Record], alpha: float | None) -> Block:
     judged = "the p-value adjusted for the number of batches" if adjusted else "each batch's own p-value"
     if watched(records):
         judged = "the wealth of bets on independent p-values, each batch against all that came before"
-    return blocks.facts(
+    return elements.facts(
         [
             ("Method", ", ".join(methods[:5]) or None),
             ("Judged by", judged if alpha is None else f"{judged}, at level {alpha:g}"),

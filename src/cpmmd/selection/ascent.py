@@ -13,14 +13,13 @@ import torch
 
 from cpmmd.core import parallel, progress
 from cpmmd.core.arrays import Array, Labels
-from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.preparation import PreparedPool
 from cpmmd.errors import DegenerateKernelWarning, InputError, Setting
 from cpmmd.kernels.base import TrainedFamily
-from cpmmd.kernels.deep.gram import Trainable
+from cpmmd.kernels.deep.feature_kernel import Trainable
 from cpmmd.kernels.deep.networks import Parameters
-from cpmmd.selection.ascent_options import Ascent
 from cpmmd.selection.criteria import Criterion
-from cpmmd.selection.values import Collapse, Selection, TrainingHistory
+from cpmmd.selection.values import Ascent, Collapse, Selection, TrainingHistory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 STACK = 5  # members of a calibration trained together

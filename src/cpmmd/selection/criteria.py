@@ -19,17 +19,10 @@ RATIO_REGULARISATION = 1e-8  # lambda of Liu et al.'s code
 
 
 class Criterion(ABC):
-    """Maps (MMD2, variance, complexity) of a kernel to the value that selection maximises.
+    """Maps (MMD2, variance, complexity) of a kernel to the value that selection maximises."""
 
-    Attributes
-    ----------
-    citations : tuple of str
-        Keys in ``citations.bib`` of what to cite for it.
-    needs_variance, needs_complexity : bool
-        Whether the value depends on them.
-    """
-
-    citations: ClassVar[tuple[str, ...]] = ()
+    citations: ClassVar[tuple[str, ...]] = ()  #: keys in ``citations.bib`` of what to cite for it
+    #: needs_variance, needs_complexity: whether the value depends on them
     needs_variance: ClassVar[bool] = False
     needs_complexity: ClassVar[bool] = False
 
@@ -40,22 +33,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:
-        """Return the criterion.
-
-        Parameters
-        ----------
-        mmd2 : float, array or tensor
-            Squared MMD on the training half.
-        variance : float, array, tensor or None
-            Its estimated variance; may be None where it is not needed.
-        complexity : float, array, tensor or None
-            G, that of the feature map; may be None where it is not needed.
-
-        Returns
-        -------
-        float, array or tensor
-            What selection maximises.
-        """
+        """Return the criterion."""
 
 
 @dataclass(frozen=True)

@@ -7,44 +7,68 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict
 from cpmmd.kernels.base import Kernel
 
+# Options of gradient ascent, apart from torch so that they can be named without it.
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """C1-hat and the null ratios MMD2 / G it came from.
 
-    Attributes
+@dataclass(frozen=True)
+class Ascent:
+    """How trained kernels are trained: Adam, the best iterate of t = 0..T by the criterion itself.
+
+    Parameters
     ----------
-    c1 : float
-        C1-hat, the constant of the penalty.
-    ratios : array
-        MMD2 / G of the kernels that were best under null permutations of the training half.
-    alpha : float
-        1 - the quantile of the ratios that C1-hat is.
-    order : int
-        Which order statistic of the ratios that is, from 1.
-    note : str
-        What calibration had to say: another family that stood in, rounds until C1 settled; often empty.
+    steps : int
+        T; the paper's by default, as the next two.
+    learning_rate : float
+        Adam's step size.
+    clip : float
+        The largest gradient norm.
+    batch_rows : int
+        Training halves larger than this are trained on random batches of this many rows, and judged on one fixed batch.
+    device : str
+        ``"cpu"`` or a torch device such as ``"cuda"``.
+    dtype : str
+        ``"float32"`` or ``"float64"``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from cpmmd import two_sample_test
+    >>> from cpmmd import Ascent, Deep, SplitTest, two_sample_test
     >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
-    >>> calibration = two_sample_test(x, y, method="cp-linear", rng=0).calibration
-    >>> len(calibration.ratios), calibration.alpha
-    (10, 0.05)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(4, 1, size=(40, 2))
+    >>> method = SplitTest(Deep(width=8), ascent=Ascent(steps=2, dtype="float64"))
+    >>> len(two_sample_test(x, y, method=method, rng=0).selection.path.steps)
+    3
     """
 
-    c1: float
-    ratios: Array
-    alpha: float
-    order: int
-    note: str = ""
+    steps: int = 100
+    learning_rate: float = 0.005
+    clip: float = 5.0
+    batch_rows: int = 4096
+    device: str = "cpu"
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        validation.whole("steps", self.steps, at_least=0)
+        validation.positive("learning_rate", self.learning_rate)
+        validation.positive("clip", self.clip)
+        validation.whole("batch_rows", self.batch_rows, at_least=16)
+        validation.one_of("dtype", self.dtype, ("float32", "float64"))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """C1-hat and the null ratios MMD2 / G it came from."""
+
+    c1: float  #: C1-hat, the constant of the penalty
+    ratios: Array  #: MMD2 / G of the kernels that were best under null permutations of the training half
+    alpha: float  #: 1 - the quantile of the ratios that C1-hat is
+    order: int  #: which order statistic of the ratios that is, from 1
+    note: str = ""  #: what calibration had to say: another family that stood in, rounds until C1 settled; often empty
 
     def to_dict(self) -> PlainDict:
         """Return the calibration in plain JSON types."""
@@ -59,27 +83,10 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False)
 class BandwidthPath:
-    """Every bandwidth that a search looked at, ascending, with what was found there.
+    """Every bandwidth that a search looked at, ascending, with what was found there."""
 
-    Attributes
-    ----------
-    bandwidths : array
-        The bandwidths.
-    criterion, mmd2, complexity : array
-        Their values on the training half.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
-    >>> path = two_sample_test(x, y, method="cp-linear", rng=0).selection.path
-    >>> bool((np.diff(path.bandwidths) > 0).all())
-    True
-    """
-
-    bandwidths: Array
+    bandwidths: Array  #: the bandwidths
+    #: criterion, mmd2, complexity: their values on the training half
     criterion: Array
     mmd2: Array
     complexity: Array
@@ -91,27 +98,10 @@ class BandwidthPath:
 
 @dataclass(frozen=True, eq=False)
 class TrainingHistory:
-    """Every step of a training, the first one before any.
+    """Every step of a training, the first one before any."""
 
-    Attributes
-    ----------
-    steps : array
-        0, 1, ..., the last one.
-    criterion, mmd2, variance, complexity, spectral_product : array
-        Their values on the training half.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import Ascent, Deep, SplitTest, two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
-    >>> method = SplitTest(Deep(width=8), ascent=Ascent(steps=2))
-    >>> len(two_sample_test(x, y, method=method, rng=0).selection.path.steps)
-    3
-    """
-
-    steps: Array
+    steps: Array  #: 0, 1, ..., the last one
+    #: criterion, mmd2, variance, complexity, spectral_product: their values on the training half
     criterion: Array
     mmd2: Array
     variance: Array
@@ -129,47 +119,20 @@ def _columns(table: BandwidthPath | TrainingHistory) -> PlainDict:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The kernel that maximised a criterion, and every kernel looked at on the way.
+    """The kernel that maximised a criterion, and every kernel looked at on the way."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        The choice.
-    criterion, mmd2, complexity : float
-        Their values at the choice.
-    variance : float or None
-        None where the criterion does not need it.
-    c1 : float or None
-        The constant of the penalty that the criterion used, calibrated or given; None for criteria without one.
-    path : BandwidthPath or TrainingHistory
-        What was looked at.
-    max_complexity : float
-        ``L* |D|_F / N``, the largest complexity on the path.
-    notes : tuple of str
-        What selection had to say.
-    collapse : Collapse or None
-        Whether the ratio criterion's variance collapsed; None for other criteria and searches without training.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
-    >>> result = two_sample_test(x, y, method="cp-linear", rng=0)
-    >>> result.selection.kernel == result.kernel, result.selection.c1 == result.calibration.c1
-    (True, True)
-    """
-
-    kernel: Kernel
+    kernel: Kernel  #: the choice
+    #: criterion, mmd2, complexity: their values at the choice
     criterion: float
     mmd2: float
-    variance: float | None
+    variance: float | None  #: none where the criterion does not need it
     complexity: float
-    path: BandwidthPath | TrainingHistory
-    max_complexity: float
+    path: BandwidthPath | TrainingHistory  #: what was looked at
+    max_complexity: float  #: ``L* |D|_F / N``, the largest complexity on the path
+    #: the constant of the penalty that the criterion used, calibrated or given; None for criteria without one
     c1: float | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  #: what selection had to say
+    #: whether the ratio criterion's variance collapsed; None for other criteria and searches without training
     collapse: Collapse | None = None
 
     def to_dict(self) -> PlainDict:
@@ -192,28 +155,12 @@ class Collapse:
     """Variance collapse of the ratio criterion at the end of training (App. variance collapse).
 
     The three flags are MMD2 < 0.01, tau < 0.001 and sqrt(n) MMD2 / tau > 10: a large ratio at a kernel without signal.
-
-    Attributes
-    ----------
-    mmd2, variance : float
-        Squared MMD and its estimated variance at the last step, on the training half.
-    size : float
-        2mn/(m+n): n where m = n.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import Ascent, Deep, Ratio, SplitTest, two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
-    >>> method = SplitTest(Deep(width=8), Ratio(), ascent=Ascent(steps=2))
-    >>> two_sample_test(x, y, method=method, rng=0).selection.collapse.flagged
-    False
     """
 
+    #: mmd2, variance: squared MMD and its estimated variance at the last step, on the training half
     mmd2: float
     variance: float
-    size: float
+    size: float  #: 2mn/(m+n): n where m = n
 
     @property
     def tau(self) -> float:

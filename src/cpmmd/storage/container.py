@@ -31,16 +31,7 @@ CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
 def write_file(path: str | Path, tensors: Mapping[str, npt.NDArray[Any]], description: object, *, kind: str) -> None:
-    """Write arrays and a description (plain JSON types) to a file, all of it or nothing.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "file"
-    >>> write_file(file, {"a": np.arange(3.0)}, {"is": "a test"}, kind="note")
-    >>> read_file(file, lambda description, tensors: (description["is"], tensors["a"].sum()), kind="note")
-    ('a test', np.float64(3.0))
-    """
+    """Write arrays and a description (plain JSON types) to a file, all of it or nothing."""
     try:
         text = json.dumps(description, allow_nan=False)
     except ValueError as error:

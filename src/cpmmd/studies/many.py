@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cpmmd import registry
-from cpmmd.api.options import TestOptions
-from cpmmd.api.two_sample import two_sample_test
 from cpmmd.core import validation
 from cpmmd.core.parallel import map_tasks
 from cpmmd.core.plain import PlainDict, plain_dict
@@ -16,6 +14,8 @@ from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
 from cpmmd.errors import CpmmdError, InputError, name_some
 from cpmmd.procedures.base import Procedure
+from cpmmd.questions.options import TestOptions
+from cpmmd.questions.two_sample import two_sample_test
 from cpmmd.results import TestResult
 from cpmmd.studies.multiplicity import find_correction
 
@@ -27,41 +27,16 @@ SETTINGS = ("method", "alpha", "n_permutations", "memory_limit", "scale", "missi
 
 @dataclass(frozen=True, eq=False)
 class ManyResults:
-    """The answers of many tests, by name, in the order they were asked.
+    """The answers of many tests, by name, in the order they were asked."""
 
-    Attributes
-    ----------
-    results : mapping of str to TestResult
-        The tests that gave an answer.
-    errors : mapping of str to Exception
-        What went wrong with each that did not; ``failures`` are the sentences.
-    adjusted : mapping of str to float
-        P-values of ``results`` adjusted by ``correction``: rejecting those <= alpha keeps the share of false alarms among the
-        rejections at alpha on average.
-    alpha : float
-        Level at which ``rejected`` differ.
-    seed : int or None
-        What repeats the answers as ``rng=``.
-    correction : str
-        How p-values were adjusted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import run_many
-    >>> data = np.random.default_rng(0)
-    >>> days = {"monday": (data.normal(size=(60, 2)), data.normal(2, 1, size=(50, 2))), "tuesday": ([], [])}
-    >>> answers = run_many(days, rng=0)
-    >>> answers.rejected, list(answers.failures)
-    (('monday',), ['tuesday'])
-    """
-
-    results: Mapping[str, TestResult]
-    errors: Mapping[str, Exception]
+    results: Mapping[str, TestResult]  #: the tests that gave an answer
+    errors: Mapping[str, Exception]  #: what went wrong with each that did not; ``failures`` are the sentences
+    #: P-values of ``results`` adjusted by ``correction``: rejecting those <= alpha keeps the share of false alarms among the
+    #: rejections at alpha on average
     adjusted: Mapping[str, float]
-    alpha: float
-    seed: int | None
-    correction: str = "benjamini-hochberg"
+    alpha: float  #: level at which ``rejected`` differ
+    seed: int | None  #: what repeats the answers as ``rng=``
+    correction: str = "benjamini-hochberg"  #: how p-values were adjusted
 
     @property
     def citations(self) -> tuple[str, ...]:

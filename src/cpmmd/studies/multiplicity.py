@@ -82,24 +82,12 @@ def harmonic(tests: int) -> float:
 
 @dataclass(frozen=True)
 class Correction:
-    """A way to adjust the p-values of many tests.
+    """A way to adjust the p-values of many tests."""
 
-    Attributes
-    ----------
-    adjust : callable
-        From p-values to adjusted ones.
-    factor : callable
-        From the number of tests to what the smallest p-value is multiplied by, over that number.
-    said : str
-        Whose it is, for a sentence.
-    citation : str
-        Its key in ``citations.bib``.
-    """
-
-    adjust: Callable[[npt.ArrayLike], Array]
-    factor: Callable[[int], float]
-    said: str
-    citation: str
+    adjust: Callable[[npt.ArrayLike], Array]  # from p-values to adjusted ones
+    factor: Callable[[int], float]  # from the number of tests to what the smallest p-value is multiplied by, over that number
+    said: str  # whose it is, for a sentence
+    citation: str  # its key in ``citations.bib``
 
 
 CORRECTIONS = {

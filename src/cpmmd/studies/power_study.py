@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.api.options import TestOptions
-from cpmmd.api.two_sample import two_sample_test
 from cpmmd.core.seeds import RNG
 from cpmmd.procedures.base import Procedure
+from cpmmd.questions.options import TestOptions
+from cpmmd.questions.two_sample import two_sample_test
 from cpmmd.studies.study import Study
 from cpmmd.studies.study_table import Cell
 

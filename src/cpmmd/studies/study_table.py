@@ -19,36 +19,13 @@ Cell = dict[str, Any]
 
 @dataclass(frozen=True)
 class Repetition:
-    """One finished repetition of one cell: what its task returned, or why it failed; and the processor time it took.
+    """One finished repetition of one cell: what its task returned, or why it failed; and the processor time it took."""
 
-    Attributes
-    ----------
-    cell : dict
-        The parameters of the cell.
-    repetition : int
-        Its number, from 0.
-    values : dict
-        What the task returned; empty where it failed.
-    error : str or None
-        Why it failed.
-    seconds : float
-        Processor time.
-
-    Examples
-    --------
-    >>> from cpmmd import Study
-    >>> def task(cell, data_rng, test_rng):
-    ...     return {"above": float(data_rng.normal(cell["mean"]) > 0)}
-    >>> study = Study("signs", task, [{"mean": 9}], repetitions=2)
-    >>> study.run().repetitions[0].values
-    {'above': 1.0}
-    """
-
-    cell: Cell
-    repetition: int
-    values: PlainDict = field(default_factory=dict)
-    error: str | None = None
-    seconds: float = field(default=0.0, compare=False)
+    cell: Cell  #: the parameters of the cell
+    repetition: int  #: its number, from 0
+    values: PlainDict = field(default_factory=dict)  #: what the task returned; empty where it failed
+    error: str | None = None  #: why it failed
+    seconds: float = field(default=0.0, compare=False)  #: processor time
 
     @property
     def key(self) -> str:
@@ -63,68 +40,19 @@ class Repetition:
 
 @dataclass(frozen=True)
 class StudyTable:
-    """What a study found.
+    """What a study found."""
 
-    Attributes
-    ----------
-    name : str
-        The study's name.
-    cells : tuple of dict
-        The parameters of each cell.
-    repetitions : tuple of Repetition
-        Every finished repetition, by cell, then number.
-    failures : tuple of Repetition
-        Those whose task raised, with the error's text.
-
-    Examples
-    --------
-    >>> from cpmmd import Study
-    >>> def task(cell, data_rng, test_rng):
-    ...     return {"above": int(cell["mean"] > 0)}
-    >>> table = Study("signs", task, [{"mean": -1}, {"mean": 9}], repetitions=2).run()
-    >>> table.values("above", mean=9).tolist()
-    [1.0, 1.0]
-    >>> print(table.to_csv(), end="")
-    mean,repetitions,above,above_error
-    -1,2,0,0
-    9,2,1,0
-    """
-
-    name: str
-    cells: tuple[Cell, ...]
-    repetitions: tuple[Repetition, ...]
-    failures: tuple[Repetition, ...] = ()
+    name: str  #: the study's name
+    cells: tuple[Cell, ...]  #: the parameters of each cell
+    repetitions: tuple[Repetition, ...]  #: every finished repetition, by cell, then number
+    failures: tuple[Repetition, ...] = ()  #: those whose task raised, with the error's text
 
     def values(self, name: str, **where: Any) -> Array:
-        """Return one number of every repetition whose cell has the parameters ``where``.
-
-        Parameters
-        ----------
-        name : str
-            A key of what the task returned.
-        **where : object
-            As for :meth:`where`.
-
-        Returns
-        -------
-        array
-            The numbers; repetitions without one are left out.
-        """
+        """Return one number of every repetition whose cell has the parameters ``where``."""
         return np.array([one.values[name] for one in self.where(**where) if one.values.get(name) is not None], dtype=np.float64)
 
     def where(self, **where: Any) -> list[Repetition]:
-        """Return the repetitions whose cell has these parameters.
-
-        Parameters
-        ----------
-        **where : object
-            Parameters of cells and their values; none for all repetitions.
-
-        Returns
-        -------
-        list of Repetition
-            By cell, then number.
-        """
+        """Return the repetitions whose cell has these parameters."""
         return [one for one in self.repetitions if all(one.cell.get(k) == v for k, v in where.items())]
 
     @property
@@ -158,18 +86,7 @@ class StudyTable:
         return list(dict.fromkeys(name for row in self.rows for name in row))
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """Return the rows as CSV, and write them where a path is named.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            The file.
-
-        Returns
-        -------
-        str
-            The text.
-        """
+        """Return the rows as CSV, and write them where a path is named."""
         text = io.StringIO()
         writer = csv.DictWriter(text, self.columns, lineterminator="\n", restval="")
         writer.writeheader()

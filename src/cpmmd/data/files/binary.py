@@ -2,17 +2,191 @@
 
 from __future__ import annotations
 
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cpmmd.data.files.frames import polars, reading
-from cpmmd.data.files.limit import FileLimit
+from cpmmd.data.files.frames import column, first_line, polars, reading, refusal
 from cpmmd.data.files.sample import FileSample
-from cpmmd.data.files.source import Source
-from cpmmd.data.files.trial import ARROW, PARQUET, STREAM, count_numbers, load, try_to_read
+from cpmmd.data.files.source import FileLimit, Source
 from cpmmd.errors import InputError, name_some, unknown_name
+
+# A binary file is read by another process first: a damaged one can end its reader, and then it ends that one.
+#
+# Readers trust the sizes that a file states. A damaged one may state 2 EB, and a reader that cannot have them does not raise: it
+# aborts the process. The other process is started once, imports while this one does, and serves every file that follows.
+
+
+PARQUET, ARROW, STREAM = "parquet", "arrow", "stream"
+READY = b"ready\n"
+SUFFIXES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+LARGE = 100_000_000  # bytes of a file after which the process ends, so that it keeps none of them
+SERVE = "from cpmmd.data.files.trial import serve; serve()"
+
+
+def expect(names: Iterable[str]) -> None:
+    """Start the process now where it will be needed: it imports while the caller imports other things."""
+    if any(name.lower().endswith(SUFFIXES) for name in names):
+        with _LOCK:
+            _reader()
+
+
+def try_to_read(source: Source, kind: str, what: str, most: int) -> None:
+    """Refuse a file that cannot be read; one of more than ``most`` numbers is left to the caller, unread."""
+    with _LOCK:
+        reader = _reader()
+        if reader is None:
+            return
+        polars()  # imported here while it is imported there
+        fit = False
+        try:
+            fault = reader.ask(source, kind, most)
+            fit = reader.alive and source.size <= LARGE
+        finally:  # also when interrupted: a late answer must not be taken for that of the next file
+            if not fit:
+                _close()
+    if fault is not None:
+        raise refusal(source.label, what, fault)
+
+
+class _Reader:
+    """The process that reads first."""
+
+    def __init__(self) -> None:
+        paths = os.pathsep.join(path for path in sys.path if path)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", SERVE],  # -P: nothing is imported from the folder that data lie in
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": paths, "RUST_BACKTRACE": "0"},
+        )
+        self._ready = False
+        self.owner = os.getpid()
+
+    def ask(self, source: Source, kind: str, most: int) -> str | None:
+        """Return what is wrong with a file, None where nothing is, or where there is nobody to ask."""
+        if not self._ready:
+            self._ready = self._line() == READY
+        if not self._ready:
+            return None
+        content = source.content or b""
+        path = None if source.path is None else str(source.path.absolute())
+        about = json.dumps({"kind": kind, "path": path, "size": len(content), "most": most}).encode()
+        with suppress(OSError):  # gone: its answer will be missing, too
+            stdin = self._process.stdin
+            assert stdin is not None
+            stdin.write(about + b"\n" + content)
+            stdin.flush()
+        answer = self._line()
+        if answer:
+            fault: str | None = json.loads(answer)
+            return fault
+        return f"its sizes or contents are damaged so that they end a reader, with code {self._process.wait()}"
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked again."""
+        return self._process.poll() is None
+
+    def _line(self) -> bytes:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+_LOCK = threading.Lock()
+_KEPT: list[_Reader] = []
+
+
+def _reader() -> _Reader | None:
+    """Return the process, started where there is none; None where processes cannot be started."""
+    if _KEPT and _KEPT[0].owner != os.getpid():  # a fork: the process is its parent's
+        _KEPT.clear()
+    if _KEPT and not _KEPT[0].alive:  # ended between two files, by whatever it was
+        _close()
+    if not _KEPT and sys.executable:
+        with suppress(OSError):
+            _KEPT.append(_Reader())
+    return _KEPT[0] if _KEPT else None
+
+
+@atexit.register
+def _close() -> None:
+    while _KEPT and _KEPT[0].owner == os.getpid():
+        _KEPT.pop().close()
+
+
+def serve() -> None:
+    """Read what standard input names, file after file, and answer with what is wrong with each."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is interrupted, too, and ends this process
+    polars()
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # only answers go to the other side
+    answers.write(READY)
+    while line := sys.stdin.buffer.readline():
+        about = json.loads(line)
+        content = None if about["path"] is not None else sys.stdin.buffer.read(about["size"])
+        try:
+            _read(
+                Source("", path=None if content is not None else Path(about["path"]), content=content),
+                about["kind"],
+                about["most"],
+            )
+            fault = None
+        except BaseException as error:  # a panic of polars is not an Exception
+            fault = first_line(error)
+        answers.write(json.dumps(fault).encode() + b"\n")
+
+
+def count_numbers(source: Source, kind: str) -> int:
+    """Return how many values a file says it holds; 0 where that takes reading it."""
+    pl = polars()
+    scans = {PARQUET: pl.scan_parquet, ARROW: pl.scan_ipc}
+    if kind not in scans or source.path is None:
+        return 0
+    lazy = scans[kind](source.native)
+    return int(lazy.select(pl.len()).collect().item()) * len(lazy.collect_schema())
+
+
+def load(source: Source, kind: str) -> Any:
+    """Read a file."""
+    pl = polars()
+    if kind != STREAM:
+        return {PARQUET: pl.read_parquet, ARROW: pl.read_ipc}[kind](source.native)
+    with source.open() as stream:
+        return pl.read_ipc_stream(stream)
+
+
+def _read(source: Source, kind: str, most: int) -> None:
+    """Read a file as the caller will, and look at every value once."""
+    pl = polars()
+    if count_numbers(source, kind) > most:
+        return
+    frame = load(source, kind)
+    for series in (column(frame, name) for name in frame.columns):
+        if int(series.is_null().sum()) != series.null_count():
+            raise ValueError("it miscounts its missing values")
+        if series.dtype in (pl.String, pl.Categorical, pl.Enum):
+            series.cast(pl.String).str.len_bytes().sum()
+        elif not series.dtype.is_nested():  # lists and the like are refused later, by name
+            series.hash()
+
 
 ARROW_FILE, NUMPY, ZIP = b"ARROW1", b"\x93NUMPY", b"PK"
 

@@ -9,8 +9,7 @@ from typing import Any, BinaryIO
 
 from cpmmd.core.installation import missing_extra
 from cpmmd.core.text import bytes_in_words
-from cpmmd.data.files.limit import FileLimit
-from cpmmd.data.files.source import Source
+from cpmmd.data.files.source import FileLimit, Source
 from cpmmd.errors import InputError, Setting
 
 CHUNK = 1 << 20

@@ -8,15 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cpmmd.data.files.binary import read_arrow, read_npy, read_npz, read_parquet
-from cpmmd.data.files.delimited import read_delimited
-from cpmmd.data.files.encodings import decoded
-from cpmmd.data.files.json_text import SPACE, read_json
-from cpmmd.data.files.limit import FileLimit
 from cpmmd.data.files.options import EXTENSIONS, FORMATS, TEXT, ReadOptions
 from cpmmd.data.files.packed import SUFFIXES, drain, in_chunks, is_packed, reason, unpack, unpacked_head
 from cpmmd.data.files.sample import FileSample
-from cpmmd.data.files.source import HEAD, Source
+from cpmmd.data.files.source import HEAD, FileLimit, Source
 from cpmmd.data.files.spreadsheet import read_xlsx
+from cpmmd.data.files.text import SPACE, decoded, read_delimited, read_json
 from cpmmd.errors import InputError, Setting, nearest
 
 STDIN = "-"
@@ -36,16 +33,7 @@ READERS: dict[str, Callable[[Source, ReadOptions], FileSample]] = {
 
 
 def read_file(name: str, options: ReadOptions | None = None) -> FileSample:
-    """Read a sample from a file, ``-`` for standard input, ``file.npz:array`` or ``file.xlsx:sheet``.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "sizes.csv"
-    >>> _ = file.write_text("size,colour\\n1.5,red\\n2.5,blue\\n")
-    >>> read_file(str(file)).columns
-    ('size', 'colour')
-    """
+    """Read a sample from a file, ``-`` for standard input, ``file.npz:array`` or ``file.xlsx:sheet``."""
     options = options or ReadOptions()
     return read_source(find_source(name, options.limit), options)
 

@@ -11,11 +11,10 @@ from typing import Any
 
 from cpmmd.core.installation import missing_extra
 from cpmmd.data.files.frames import polars, reading
-from cpmmd.data.files.headers import check_names, column_names, without_blank_rows, without_index
 from cpmmd.data.files.options import ReadOptions
-from cpmmd.data.files.sample import FileSample
+from cpmmd.data.files.sample import FileSample, infer_types
 from cpmmd.data.files.source import Source
-from cpmmd.data.files.typing import infer_types
+from cpmmd.data.files.text import check_names, column_names, without_blank_rows, without_index
 from cpmmd.errors import InputError, name_some, unknown_name
 
 WHAT = "an Excel workbook"

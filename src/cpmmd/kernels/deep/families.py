@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.preparation import PreparedPool
 from cpmmd.kernels.base import Tensors, TrainedFamily
 
 if TYPE_CHECKING:

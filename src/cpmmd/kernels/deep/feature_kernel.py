@@ -3,25 +3,88 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import nn
 
 from cpmmd.core import validation
-from cpmmd.core.arrays import Array
+from cpmmd.core.arrays import Array, Labels
 from cpmmd.core.plain import PlainDict
-from cpmmd.data.prepared import PreparedPool
+from cpmmd.data.preparation import PreparedPool
 from cpmmd.errors import InputError
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import GaussianBased, Kernel, Tensors
 from cpmmd.kernels.deep.families import Deep
-from cpmmd.kernels.deep.gram import gaussian_gram
-from cpmmd.kernels.deep.networks import Mlp, ModuleNetwork, Network, Parameters
+from cpmmd.kernels.deep.networks import Mlp, ModuleNetwork, Network, Parameters, SpectralNorms
+from cpmmd.kernels.linear_map import LinearMap, LinearMapKernel
+
+# Gaussian Gram matrices of stacked features, with a backward pass of one product.
+
+
+class GaussianGram(torch.autograd.Function):
+    """exp(-|f_i - f_j|^2 / 2) of (E, n, k) features.
+
+    With G = (dJ/dK) * K, dJ/df_i = sum_j (G_ij + G_ji)(f_j - f_i): two thin products instead of what automatic
+    differentiation would keep and multiply.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, features: torch.Tensor) -> torch.Tensor:
+        """Return the (E, n, n) kernel matrices."""
+        half = 0.5 * (features * features).sum(dim=-1)
+        K = torch.bmm(features, features.mT)
+        K.sub_(half.unsqueeze(1)).sub_(half.unsqueeze(2)).clamp_(max=0.0).exp_()
+        ctx.save_for_backward(features, K)
+        return K
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        """Return dJ/d(features)."""
+        features, K = ctx.saved_tensors
+        G = grad * K
+        sums = (G.sum(dim=2) + G.sum(dim=1)).unsqueeze(-1)
+        gradient: torch.Tensor = torch.baddbmm(torch.bmm(G.mT, features), G, features).sub_(sums * features)
+        return gradient
+
+
+def gaussian_gram(features: torch.Tensor) -> torch.Tensor:
+    """Return exp(-|f_i - f_j|^2 / 2) of stacked features, differentiable."""
+    K: torch.Tensor = GaussianGram.apply(features)  # type: ignore[no-untyped-call]
+    return K
+
+
+def unit_diagonal(K: torch.Tensor) -> torch.Tensor:
+    """Return stacked kernel matrices with a diagonal of exactly one, which parameters cannot move.
+
+    The criteria take k(x, x) = 1 for granted (the squared MMD by what it leaves out, the variance by what it keeps); computed, it
+    is 1 up to rounding, and so is its gradient 0.
+    """
+    return K.masked_fill(torch.eye(K.shape[-1], dtype=torch.bool, device=K.device), 1.0)
+
+
+class Trainable(Protocol):
+    """A kernel class on one training half, in the form that gradient ascent needs."""
+
+    def initialise(self, seeds: list[int]) -> Parameters:
+        """Return starting parameters of one member for each seed."""
+
+    def inputs(self) -> torch.Tensor:
+        """Return the rows as the network sees them."""
+
+    def gram(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
+        """Return the (E, n, n) kernel matrices of rows."""
+
+    def lipschitz(self, parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return L(h) and the spectral product of each member, on the mapped inputs."""
+
+    def freeze(self, parameters: Parameters, spectral_product: float) -> Kernel:
+        """Return the kernel of one member (parameters without the first dimension)."""
 
 
 def network_of(family: Deep, columns: int, row_shape: tuple[int, ...]) -> Network:
@@ -92,24 +155,15 @@ class DeepTrainable(NetworkTrainable):
 
 @dataclass(frozen=True, eq=False)
 class DeepKernel(GaussianBased):
-    """A trained feature kernel, frozen.
-
-    Attributes
-    ----------
-    parameters
-        The trained weights, one member.
-    centre, scale
-        Inputs are (x - centre) / scale.
-    spectral_product
-        Lipschitz bound of the network itself; ``lipschitz`` includes the input scale.
-    """
+    """A trained feature kernel, frozen."""
 
     family: Deep
     row_shape: tuple[int, ...]
-    parameters: Parameters
+    parameters: Parameters  # the trained weights, one member
+    # centre, scale: inputs are (x - centre) / scale
     centre: Array
     scale: float
-    spectral_product: float
+    spectral_product: float  # lipschitz bound of the network itself; ``lipschitz`` includes the input scale
 
     @property
     def lipschitz(self) -> float:
@@ -177,3 +231,86 @@ class DeepKernel(GaussianBased):
 
 
 DESCRIBED = ("width", "depth", "out", "activation", "init", "gain", "bias", "surrogate_width")
+
+
+# Linear maps while they are trained: a network of one layer without bias, or of one factor a column.
+
+
+# Sides up to this are decomposed exactly. A map starts as a multiple of the identity, whose singular values are all the same:
+# there is no leading one to follow until training has drawn them apart.
+EXACT_SIDE = 256
+MEDIAN_ROWS = 1000  # for the median distance, spread evenly over the half
+ROUNDING = 8 * np.finfo(np.float64).eps  # of the largest value: what sums in another order differ by
+
+
+class LinearTrainable(NetworkTrainable):
+    """Linear maps on one training half."""
+
+    def __init__(self, family: LinearMap, train: PreparedPool, dtype: torch.dtype, device: str) -> None:
+        self.family = family
+        self.centre, self.scale = column_scales(train.matrix)
+        self.varying = varies(train.matrix)
+        inputs = (train.matrix - self.centre) / self.scale
+        columns = inputs.shape[1]
+        every = inputs[:: max(1, len(inputs) // MEDIAN_ROWS)]
+        network = LinearMaps(columns, family.rows_of(columns), family.diagonal, Bandwidth().median_bandwidth(every))
+        super().__init__(network, inputs, dtype, device)
+
+    def freeze(self, parameters: Parameters, spectral_product: float) -> LinearMapKernel:  # noqa: ARG002 - W tells it
+        """Return the trained kernel of one member."""
+        weight = parameters["weight"].detach().cpu().double().numpy()
+        matrix = np.diag(weight) if self.family.diagonal else weight.T.copy()
+        return LinearMapKernel(self.family, matrix, self.centre, self.scale, self.varying)
+
+
+def column_scales(rows: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation of each column; a constant one is in units of the others together."""
+    varying = varies(rows)
+    centre = np.where(varying, rows.mean(axis=0), rows[0])  # the mean of a constant is it up to rounding only
+    largest = np.abs(rows - centre).max(axis=0, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)  # squares over- and underflow long before deviations do
+    deviation = unit * np.sqrt((((rows - centre) / unit) ** 2).mean(axis=0))
+    return centre, np.where(varying, deviation, deviation[varying].mean() if varying.any() else 1.0)
+
+
+def varies(rows: Array) -> Labels:
+    """Return which columns vary by more than rounding."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    return np.asarray(high / 2 - low / 2 > ROUNDING / 2 * np.maximum(np.abs(low), np.abs(high)))
+
+
+@dataclass(frozen=True)
+class LinearMaps(Network):
+    """x -> W x; W is (columns, rows) in a stack, as layers are, or its diagonal."""
+
+    columns: int
+    rows: int
+    diagonal: bool
+    bandwidth: float
+
+    def initialise(self, seeds: list[int], dtype: torch.dtype, device: str) -> Parameters:
+        """Start at the median bandwidth: the identity, or a random projection that keeps lengths on average."""
+        return {"weight": torch.stack([self._member(seed) for seed in seeds]).to(device, dtype)}
+
+    def _member(self, seed: int) -> torch.Tensor:
+        if self.diagonal:
+            return torch.full((self.columns,), 1 / self.bandwidth, dtype=torch.float64)
+        if self.rows == self.columns:
+            return torch.eye(self.columns, dtype=torch.float64) / self.bandwidth
+        drawn = torch.randn(self.columns, self.rows, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        start: torch.Tensor = torch.linalg.qr(drawn).Q * (math.sqrt(self.columns / self.rows) / self.bandwidth)
+        return start
+
+    def features(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
+        """One batched product."""
+        weight = parameters["weight"]
+        if self.diagonal:
+            return rows * weight.unsqueeze(1)
+        return torch.bmm(rows.expand(len(weight), *rows.shape), weight)
+
+    def lipschitz(self) -> Callable[[Parameters], torch.Tensor]:
+        """The spectral norm of W."""
+        if self.diagonal:
+            return lambda parameters: parameters["weight"].abs().amax(dim=1)
+        norms = SpectralNorms(exact_side=EXACT_SIDE)
+        return lambda parameters: norms(parameters["weight"])

@@ -16,8 +16,7 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import GaussianBased, Tensors
 from cpmmd.kernels.deep.families import Mixture
-from cpmmd.kernels.deep.feature_kernel import DeepKernel, DeepTrainable
-from cpmmd.kernels.deep.gram import gaussian_gram, unit_diagonal
+from cpmmd.kernels.deep.feature_kernel import DeepKernel, DeepTrainable, gaussian_gram, unit_diagonal
 from cpmmd.kernels.deep.networks import Parameters
 
 SCALARS = ("log_feature_bandwidth", "log_input_bandwidth", "logit_epsilon")

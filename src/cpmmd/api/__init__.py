@@ -1,1 +1,0 @@
-"""The questions that can be asked, one file each."""

@@ -1,0 +1,322 @@
+"""All columns together: the MMD of one fixed kernel, said as the shift of a normal sample that has the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import stats
+from scipy.special import ndtr
+
+from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.text import harmless
+from cpmmd.data.pool import Pool
+from cpmmd.data.preparation import Preparation
+from cpmmd.kernels.bandwidth import Bandwidth
+from cpmmd.kernels.base import Kernel
+from cpmmd.kernels.scaled import ScaledKernel
+
+# The coordinates in which differences are measured: each column in standard deviations within the samples.
+
+
+MEAN, ABSENT = "mean", "share missing"
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Pooled rows as features: numbers, marks of missing values, levels of categories."""
+
+    matrix: Array  # rows of X first
+    m: int
+    # columns, meanings: of each feature the column it came from, and what its mean says: "mean", "share missing", "share of
+    # 'ES'"
+    columns: tuple[str, ...]
+    meanings: tuple[str, ...]
+    blocks: Rows  # of each feature the number of its block: a number, a mark, all levels of a category
+
+    @classmethod
+    def of(cls, pool: Pool) -> Coordinates:
+        """Return the features of a pool."""
+        prepared = Preparation.fit(pool, scale="standard")  # centred: no digits are lost in what follows
+        levels = list(prepared.levels.values())
+        single = len(prepared.number_names) + len(prepared.indicators)
+        return cls(
+            matrix=prepared.transform(pool),
+            m=pool.m,
+            columns=prepared.feature_columns,
+            meanings=(
+                *(MEAN for _ in prepared.number_names),
+                *(ABSENT for _ in prepared.indicators),
+                *(f"share of {harmless(level)!r}" for kept in levels for level in kept),
+            ),
+            blocks=np.concatenate(
+                [np.arange(single), np.repeat(single + np.arange(len(levels)), [len(kept) for kept in levels])]
+            ).astype(np.intp),
+        )
+
+    @property
+    def n(self) -> int:
+        """Rows of Y."""
+        return len(self.matrix) - self.m
+
+    @property
+    def sides(self) -> tuple[Array, Array]:
+        """The rows of X and of Y."""
+        return self.matrix[: self.m], self.matrix[self.m :]
+
+    @cached_property
+    def variances(self) -> Array:
+        """Variance of each feature within the samples, weighted by their rows; exactly 0 where both are constant."""
+        x, y = self.sides
+        within = ((self.m - 1) * x.var(axis=0, ddof=1) + (self.n - 1) * y.var(axis=0, ddof=1)) / (self.m + self.n - 2)
+        constant = (np.ptp(x, axis=0) == 0) & (np.ptp(y, axis=0) == 0)
+        return np.where(constant, 0.0, within)
+
+    def standardised(self) -> tuple[Array, int]:
+        """Return the rows with each block at total variance 1 within the samples, and the number of blocks that vary.
+
+        A block that varies between the samples only has no such unit; it keeps that of the pool.
+        """
+        totals = np.bincount(self.blocks, weights=self.variances)
+        unit = np.sqrt(np.where(totals > 0, totals, 1.0))
+        varies = np.bincount(self.blocks, weights=np.ptp(self.matrix, axis=0)) > 0
+        return self.matrix / unit[self.blocks], max(1, int(np.count_nonzero(varies)))
+
+
+# Column by column: how far the means may be apart, in standard deviations.
+
+
+@dataclass(frozen=True)
+class ColumnEquivalence:
+    """How far the two samples may be apart in one column."""
+
+    name: str  #: the column
+    meaning: str  #: what differs: ``"mean"``, ``"share missing"`` or ``"share of 'ES'"``, the level that may differ most
+    difference: float  #: Y less X, in standard deviations within the samples; infinite where both are constant and differ
+    #: low, high: its interval: each end is crossed with probability alpha at most, in large samples
+    low: float
+    high: float
+    pvalue: float  #: of the two one-sided tests of the margin
+
+    @property
+    def largest(self) -> float:
+        """The largest difference that the data do not exclude, whatever its sign."""
+        return max(abs(self.low), abs(self.high))
+
+    def to_dict(self) -> PlainDict:
+        """Return the column in plain JSON types; what is infinite is None."""
+        return plain_dict({**vars(self), "largest": self.largest})
+
+
+def column_differences(coordinates: Coordinates, margin: float, alpha: float) -> tuple[ColumnEquivalence, ...]:
+    """Return the feature of each column that may differ most, the column that may differ most first."""
+    difference, error, freedom = _standardised_differences(coordinates)
+    reach = stats.t.ppf(1 - alpha, freedom) * error
+    with np.errstate(invalid="ignore", divide="ignore"):
+        nearest = np.where(error > 0, (margin - np.abs(difference)) / error, np.where(difference == 0, np.inf, -np.inf))
+    pvalues = stats.t.sf(nearest, freedom)
+    worst: dict[str, ColumnEquivalence] = {}
+    for j, name in enumerate(coordinates.columns):
+        low, high = float(difference[j] - reach[j]), float(difference[j] + reach[j])
+        found = ColumnEquivalence(name, coordinates.meanings[j], float(difference[j]), low, high, float(pvalues[j]))
+        if name not in worst or found.largest > worst[name].largest:
+            worst[name] = found
+    return tuple(sorted(worst.values(), key=lambda column: -column.largest))
+
+
+def _standardised_differences(coordinates: Coordinates) -> tuple[Array, Array, Array]:
+    """Return each feature's difference of means in standard deviations, its standard error, and the degrees of freedom.
+
+    The error is that of the ratio: the influence of a row is (y - mean)/(s n) - d ((y - mean)^2 - var) / (2 s^2 N), and the same
+    with the opposite sign of the first part for rows of X. So the spread of the unit itself is counted, for any distribution.
+    """
+    x, y = coordinates.sides
+    total = len(coordinates.matrix)
+    variance = coordinates.variances
+    unit = np.sqrt(np.where(variance > 0, variance, 1.0))
+    apart = y.mean(axis=0) - x.mean(axis=0)
+    d = np.where(variance > 0, apart / unit, 0.0)
+    parts = []
+    for side, sign in ((x, -1.0), (y, 1.0)):
+        centred = (side - side.mean(axis=0)) / unit
+        influence = sign * centred / len(side) - d * (centred**2 - centred.var(axis=0)) / (2 * total)
+        parts.append(len(side) * influence.var(axis=0, ddof=1))
+    of_x, of_y = parts
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = (of_x + of_y) ** 2 / (of_x**2 / (len(x) - 1) + of_y**2 / (len(y) - 1))  # Welch and Satterthwaite
+    parted = (variance == 0) & (x[0] != y[0])
+    d = np.where(parted, np.copysign(np.inf, apart), d)
+    return d, np.where(variance > 0, np.sqrt(of_x + of_y), 0.0), np.where(np.isfinite(freedom), freedom, total - 2.0)
+
+
+MOST_ROWS = 10_000  # of each sample in the statistic: 3e8 kernel values, some seconds
+SPECTRUM_ROWS = 300  # of each sample for the noise, whose law depends on the populations and not on how many rows there are
+DRAWS = 9_999
+FEW = 1e-3  # share of the variance of |e|^2 in eigenvalues that are not drawn one by one: many and small, so normal together
+TILE = 2**22  # kernel values at once
+STEPS = 60  # bisections: double precision
+
+
+@dataclass(frozen=True)
+class JointEquivalence:
+    """How far two samples may be apart in all columns together, to one fixed kernel."""
+
+    shift: float  #: the shift, in standard deviations, at which two normal samples have the same MMD; infinite beyond any
+    #: low, high: its interval: each end is crossed with probability alpha at most, in large samples
+    low: float
+    high: float
+    pvalue: float  #: of the test that the shift is at least the margin
+    bandwidth: float  #: of the Gaussian kernel, in standard deviations: the root of the number of columns
+    rows: tuple[int, int]  #: rows of X and Y that were compared
+
+    def to_dict(self) -> PlainDict:
+        """Return the difference in plain JSON types; what is infinite is None."""
+        return plain_dict(vars(self))
+
+
+def rate_of_shift(shift: float) -> float:
+    """Return how often a row of a shifted normal sample is ranked above one of the other, at best: Phi(shift / sqrt(2))."""
+    return float(ndtr(shift / math.sqrt(2)))
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """The MMD between N(0, I) and its shift, Gaussian kernel of bandwidth sqrt(d) in d dimensions.
+
+    MMD^2 = 2 (d / (d + 2))^(d/2) (1 - exp(-shift^2 / (2 (d + 2)))).
+    """
+
+    d: int
+
+    @property
+    def _most(self) -> float:
+        return float(2 * (self.d / (self.d + 2)) ** (self.d / 2))
+
+    def mmd(self, shift: float) -> float:
+        """Return the MMD of a shift."""
+        return math.sqrt(-self._most * math.expm1(-(shift**2) / (2 * (self.d + 2))))
+
+    def shift(self, mmd: float) -> float:
+        """Return the shift of an MMD; infinite where no shift is that far."""
+        share = mmd**2 / self._most
+        return math.inf if share >= 1 else math.sqrt(-2 * (self.d + 2) * math.log1p(-share))
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """Draws of e, the error of the difference of mean embeddings, Gaussian in the limit: along its widest direction u, and |e|^2.
+
+    |theta u + e|^2 = theta^2 + 2 theta <u, e> + |e|^2. Of all differences of one MMD, the one along u gives small statistics
+    most often, so a test that allows for it allows for every other (Anderson's inequality gives that it gets harder with theta).
+    """
+
+    along: Array
+    squared: Array
+
+    @classmethod
+    def draw(cls, eigenvalues: Array, rng: np.random.Generator) -> Noise:
+        """Draw from the spectrum of the covariance of the noise."""
+        left = np.cumsum(np.square(eigenvalues)[::-1])[::-1]  # of the squares, from each eigenvalue on
+        cut = max(1, int(np.count_nonzero(left > FEW * left[0])))
+        first, rest = eigenvalues[:cut], eigenvalues[cut:]
+        normal = rng.standard_normal((DRAWS, len(first)))
+        squared = np.square(normal) @ first
+        tail = rest.sum() + math.sqrt(2 * np.square(rest).sum()) * rng.standard_normal(DRAWS)
+        return cls(normal[:, 0] * math.sqrt(first[0]), squared + np.maximum(tail, 0.0))
+
+    def statistics(self, mmd: float) -> Array:
+        """Return the squared MMD between samples whose populations are this far apart."""
+        return np.asarray(mmd**2 + 2 * mmd * self.along + self.squared)
+
+    def below(self, observed: float, mmd: float) -> float:
+        """Return how often the statistic is as small as observed; the observed one is counted."""
+        return float(1 + np.count_nonzero(self.statistics(mmd) <= observed)) / (DRAWS + 1)
+
+    def above(self, observed: float, mmd: float) -> float:
+        """Return how often the statistic is as large as observed."""
+        return float(1 + np.count_nonzero(self.statistics(mmd) >= observed)) / (DRAWS + 1)
+
+    def interval(self, observed: float, alpha: float) -> tuple[float, float]:
+        """Return the smallest and the largest MMD that the observed statistic does not exclude."""
+        far = math.sqrt(observed) + math.sqrt(float(self.squared.max()))  # beyond it every draw is larger than observed
+        low = 0.0 if self.above(observed, 0.0) > alpha else _cross(lambda mmd: self.above(observed, mmd) > alpha, far)
+        high = 0.0 if self.below(observed, 0.0) <= alpha else _cross(lambda mmd: self.below(observed, mmd) <= alpha, far)
+        return low, high
+
+
+def _cross(passed: Callable[[float], bool], far: float) -> float:
+    """Return where a condition begins to hold between 0 and ``far``."""
+    low, high = 0.0, far
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if passed(middle) else (middle, high)
+    return high
+
+
+def joint_difference(
+    coordinates: Coordinates, margin: float, alpha: float, rng: np.random.Generator
+) -> tuple[JointEquivalence, float, Array]:
+    """Return the joint difference, the squared MMD that was observed, and its draws at the margin."""
+    matrix, d = coordinates.standardised()
+    kernel, yardstick = ScaledKernel(Bandwidth(), math.sqrt(d)), Yardstick(d)
+    drawing, noising = rng.spawn(2)
+    sides = [_some(rows, MOST_ROWS, drawing) for rows in (matrix[: coordinates.m], matrix[coordinates.m :])]
+    of_x, of_y, between = _sum(kernel, sides[0]), _sum(kernel, sides[1]), _sum(kernel, *sides)
+    m, n = map(len, sides)
+    observed = max(of_x / m**2 + of_y / n**2 - 2 * between / (m * n), 0.0)  # rounding may take it below
+    unbiased = (of_x - m) / (m * (m - 1)) + (of_y - n) / (n * (n - 1)) - 2 * between / (m * n)
+    noise = Noise.draw(noise_spectrum(kernel, sides, drawing), noising)
+    low, high = noise.interval(observed, alpha)
+    mmd = yardstick.mmd(margin)
+    found = JointEquivalence(
+        shift=yardstick.shift(math.sqrt(max(unbiased, 0.0))),
+        low=yardstick.shift(low),
+        high=yardstick.shift(high),
+        pvalue=noise.below(observed, mmd),
+        bandwidth=math.sqrt(d),
+        rows=(m, n),
+    )
+    return found, observed, noise.statistics(mmd)
+
+
+def _some(rows: Array, most: int, rng: np.random.Generator) -> Array:
+    if len(rows) <= most:
+        return rows
+    chosen: Rows = np.sort(rng.choice(len(rows), most, replace=False))
+    return rows[chosen]
+
+
+def _sum(kernel: Kernel, rows: Array, others: Array | None = None) -> float:
+    """Return the sum of the kernel over all pairs, a tile at a time; of rows with themselves, each pair is computed once."""
+    total, columns = 0.0, rows if others is None else others
+    step = max(1, TILE // len(columns))
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step]
+        if others is not None:
+            total += float(kernel.gram(some, others).sum())
+        else:
+            tile = kernel.gram(some, rows[start:])
+            total += 2 * float(tile.sum()) - float(tile[:, : len(some)].sum())
+    return total
+
+
+def noise_spectrum(kernel: Kernel, sides: list[Array], rng: np.random.Generator) -> Array:
+    """Return the eigenvalues of Cov_x/m + Cov_y/n, covariances of the kernel's features, the largest first.
+
+    They are those of the kernel matrix centred within each sample, its rows and columns weighted by 1/sqrt(size (rows - 1)).
+    """
+    some = [_some(rows, SPECTRUM_ROWS, rng) for rows in sides]
+    matrix = kernel.gram(np.vstack(some))
+    weights = []
+    cut = len(some[0])
+    for side, rows, part in ((slice(cut), sides[0], some[0]), (slice(cut, None), sides[1], some[1])):
+        matrix[side] -= matrix[side].mean(axis=0)
+        matrix[:, side] -= matrix[:, side].mean(axis=1, keepdims=True)
+        weights.append(np.full(len(part), 1 / math.sqrt(len(rows) * (len(part) - 1))))
+    weight = np.concatenate(weights)
+    eigenvalues = np.linalg.eigvalsh(matrix * weight[:, None] * weight)[::-1]
+    return np.maximum(eigenvalues, 0.0)

@@ -1,0 +1,3 @@
+"""The questions that can be asked, one file each."""
+
+from __future__ import annotations

@@ -1,0 +1,196 @@
+"""The exact test for a kernel of your own: all it needs is the kernel matrix of the pooled rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cpmmd.core import validation
+from cpmmd.core.arrays import Array
+from cpmmd.core.parallel import threads
+from cpmmd.core.progress import Progress, reporting_to
+from cpmmd.core.seeds import RNG, resolve_rng
+from cpmmd.data.design import AUTO, BLOCKS_NOTE, Design, DesignOptions, all_codes, make_design
+from cpmmd.data.table import read_table
+from cpmmd.errors import InputError
+from cpmmd.permutation.binned import relabelings, take_bins
+from cpmmd.permutation.dense import permutation_test
+from cpmmd.permutation.engine import Engine, rank_units
+from cpmmd.permutation.enough import require_relabelings
+from cpmmd.permutation.labels import Relabelings
+from cpmmd.permutation.memory import require_dense
+from cpmmd.permutation.ranking import Ranking
+from cpmmd.permutation.spectral_test import rank_matrix
+from cpmmd.permutation.unit_bins import unit_bins
+from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD, RunOptions, note_powerless
+from cpmmd.procedures.split import SPECTRAL
+from cpmmd.questions.options import TestOptions
+from cpmmd.results import TestResult
+
+METHOD = "kernel matrix"
+LARGEST = 1e150  # its square, and the sums of as many rows as fit memory, are finite
+
+
+def kernel_matrix_test(
+    K: Any,
+    m: int,
+    *,
+    gammas: Sequence[float] = (),
+    alpha: float = 0.05,
+    n_permutations: int | None = None,
+    rng: RNG = None,
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+    groups: Any = None,
+    strata: Any = None,
+    pairs: Any = None,
+    blocks: int | None = None,
+) -> TestResult:
+    """Test whether two samples come from the same distribution, given the kernel matrix of both.
+
+    For graphs, texts, trees or anything else that has a kernel. The kernel must not have been chosen by looking at which row
+    belongs to which sample; otherwise choose it on other rows (see :class:`SplitTest`).
+
+    Parameters
+    ----------
+    K : array of shape (N, N)
+        Kernel matrix of the pooled rows, those of the first sample first: symmetric and finite.
+    m : int
+        Number of rows of the first sample.
+    gammas : sequence of float
+        Spectral parameters, such as ``(1e-1, 1e-2, 1e-3)``: beside the squared MMD, statistics whose principal directions of the
+        kernel are divided by their variance plus this share of the largest; the largest tail score is ranked, under every
+        relabeling alike. Finds what a kernel hides in directions of small variance, for the eigenvectors of the whole matrix.
+    alpha, n_permutations, rng, n_jobs, memory_limit, progress
+        As for :func:`two_sample_test`. All C(N, m) relabelings are used where they are fewer than ``n_permutations``.
+    groups, strata, pairs : pair of arrays, optional
+        What rows belong to, an array for each sample, as for :func:`two_sample_test`. Every stratum must have rows of both
+        samples.
+    blocks : int, optional
+        Consecutive rows that are relabelled together.
+
+    Returns
+    -------
+    TestResult
+        With ``pvalue``, ``statistic`` (the unbiased squared MMD; with ``gammas`` the largest score), ``null_distribution``, ...;
+        it has no rows to explain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import kernel_matrix_test
+    >>> words = ["ab", "abb", "aab", "ba", "abab", "xy", "xyy", "yx", "xxyx", "yyx"]
+    >>> letters = np.array([[word.count(letter) for letter in "abxy"] for word in words])
+    >>> kernel_matrix_test(letters @ letters.T, m=5, rng=0).pvalue
+    0.007936507936507936
+    """
+    matrix = _check_matrix(K)
+    spectral = validation.gammas(gammas)
+    m = validation.whole("m", m, at_least=2, at_most=len(matrix) - 2)
+    count = OWN_PERMUTATIONS if n_permutations is None else n_permutations
+    design = {"groups": groups, "strata": strata, "pairs": pairs, "blocks": blocks}
+    plan = TestOptions(alpha=alpha, n_permutations=count, n_jobs=n_jobs, memory_limit=memory_limit, **design).plan()
+    searched, held = ({"gammas": spectral}, 4) if spectral else ({}, 1)
+    require_dense(plan.options.memory_limit, rows=len(matrix), matrices=held, method="The test of a kernel matrix")
+    seed, generator = resolve_rng(rng)
+    made = _design(plan.design, m, len(matrix) - m)
+    with threads(plan.n_jobs), reporting_to(progress):
+        if spectral:
+            ranking = _spectral(matrix, m, made, spectral, plan.options, generator)
+        elif made is None:
+            labels = Relabelings.draw(len(matrix), m, count, generator, plan.options.memory_limit)
+            ranking = permutation_test(matrix, m, labels)
+        else:
+            ranking = _designed(matrix, made, plan.options, generator)
+    sizes = (m, len(matrix) - m)
+    return TestResult(
+        method=METHOD,
+        summary="one fixed kernel, given by its matrix",
+        statistic=ranking.statistic,
+        statistic_meaning=SPECTRAL if spectral else SQUARED_MMD,
+        pvalue=ranking.pvalue,
+        alpha=plan.options.alpha,
+        null_distribution=ranking.null_distribution,
+        exhaustive=ranking.exhaustive,
+        n_permutations=count,
+        sizes=sizes,
+        tested_sizes=sizes,
+        n_columns=None,
+        notes=(*note_powerless(ranking.smallest_pvalue, plan.options.alpha, sizes), *((BLOCKS_NOTE,) if blocks else ())),
+        engine=Engine("dense", covariance_rows=len(matrix) if spectral else None),
+        design=made,
+        exact=made is None or made.exact,
+        citations=("gretton2012kernel", *(("hagrass2024spectral",) if spectral else ())),
+        seed=seed,
+        call=_call(m, {**searched, "alpha": alpha, "n_permutations": count, **plan.design.call}, seed),
+    )
+
+
+def _call(m: int, options: dict[str, Any], seed: int | None) -> str:
+    given = "".join(f"{name}={value!r}, " for name, value in options.items())
+    return f"kernel_matrix_test(K, {m}, {given}rng={'rng' if seed is None else seed})"
+
+
+def _design(asked: DesignOptions, m: int, n: int) -> Design | None:
+    """Return the design that was asked for; rows that it would leave out have to be left out of the matrix."""
+    if not asked.given:
+        return None
+    if asked.columns or asked.blocks == AUTO:
+        raise InputError("A kernel matrix has no columns: pass an array for each sample, and blocks as a number of rows.")
+    aside = [asked.set_aside(read_table(np.zeros(rows), name), name).aside for name, rows in (("x", m), ("y", n))]
+    design, rows, notes = make_design(all_codes(*aside), (m, n), asked.blocks, asked.described)
+    if len(rows) < m + n:
+        raise InputError(f"Every stratum of a kernel matrix must have rows of both samples ({notes[0]}); take those rows out.")
+    return design
+
+
+def _designed(matrix: Array, design: Design, options: RunOptions, rng: np.random.Generator) -> Ranking:
+    bins = unit_bins(design)
+    assert bins.contrast is not None
+    require_relabelings(bins.contrast, design, options.alpha)
+    labels = relabelings(bins, options.n_permutations, rng, options.memory_limit)
+    return rank_units(matrix[np.ix_(bins.order, bins.order)], bins, labels)
+
+
+def _spectral(
+    matrix: Array, m: int, design: Design | None, gammas: Sequence[float], options: RunOptions, rng: np.random.Generator
+) -> Ranking:
+    """Rank the largest score over spectral parameters."""
+    bin_stream, label_stream = rng.spawn(2)
+    if design is None:
+        bins = take_bins(np.arange(m), np.arange(m, len(matrix)), 1, m, len(matrix) - m).shuffled(bin_stream)
+    else:
+        bins = unit_bins(design, bin_stream)
+        assert bins.contrast is not None
+        require_relabelings(bins.contrast, design, options.alpha)
+    labels = relabelings(bins, options.n_permutations, label_stream, options.memory_limit)
+    return rank_matrix(matrix[np.ix_(bins.order, bins.order)], bins, labels, gammas)
+
+
+def _check_matrix(K: Any) -> Array:
+    try:
+        matrix = np.asarray(K, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"A kernel matrix must hold numbers. Got {type(K).__name__}: {error}.") from error
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"A kernel matrix must be square, a row and a column for each pooled row. Got shape {matrix.shape}.")
+    if len(matrix) < 4:
+        raise InputError(f"A kernel matrix must have at least 4 rows, 2 of each sample. Got {len(matrix)}.")
+    largest = max(float(matrix.max()), -float(matrix.min()))  # NaN and infinity come through
+    if not np.isfinite(largest):
+        raise InputError("A kernel matrix must be finite. Got missing or infinite values; leave those rows out.")
+    if largest > LARGEST:
+        raise InputError(
+            f"The values of a kernel matrix must be below {LARGEST:g}, so that their sums are finite. Got {largest:.3g}."
+        )
+    # A random vector sees any asymmetry, and two products with it are several times cheaper than K - K.T.
+    probe = np.random.default_rng(0).standard_normal(len(matrix))
+    if np.abs(matrix @ probe - probe @ matrix).max() > 1e-8 * largest:
+        raise InputError(
+            f"A kernel matrix must be symmetric. K[i, j] and K[j, i] differ by up to {np.abs(matrix - matrix.T).max():.3g}; pass "
+            "(K + K.T) / 2 if that is rounding."
+        )
+    return matrix

@@ -1,0 +1,61 @@
+"""The options that every entry point takes, checked in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cpmmd import registry
+from cpmmd.core import validation
+from cpmmd.data.design import DesignOptions
+from cpmmd.permutation.memory import DEFAULT_LIMIT
+from cpmmd.procedures.base import Procedure, RunOptions
+
+
+@dataclass(frozen=True)
+class TestOptions:
+    """What a caller may decide about a test, as it was passed; :meth:`plan` checks it."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+    method: str | Procedure = registry.DEFAULT_METHOD
+    alpha: float = 0.05
+    n_permutations: int | None = None
+    n_jobs: int | None = None
+    memory_limit: int | str | None = None
+    scale: str | None = None
+    missing: str = "error"
+    groups: Any = None
+    strata: Any = None
+    pairs: Any = None
+    blocks: int | str | None = None
+
+    def plan(self, *, decides: bool = True) -> TestPlan:
+        """Return the procedure and what it is run with, all of it checked.
+
+        A test that ``decides`` must be able to reach ``alpha`` by itself; one of a series whose evidence adds up need not.
+        """
+        alpha = validation.open_unit("alpha", self.alpha)
+        name, summary, procedure = registry.find_method(self.method)
+        if self.scale is not None:
+            validation.scale(self.scale)
+            procedure = procedure.with_scale(self.scale)
+        count = procedure.default_permutations if self.n_permutations is None else self.n_permutations
+        limit = DEFAULT_LIMIT if self.memory_limit is None else validation.byte_count("memory_limit", self.memory_limit)
+        relabelings = validation.permutation_count(count, alpha if decides else None)
+        options = RunOptions(alpha, relabelings, name, summary, limit, decides)
+        design = DesignOptions(self.groups, self.strata, self.pairs, self.blocks)
+        return TestPlan(procedure, options, validation.missing(self.missing), validation.jobs(self.n_jobs), design)
+
+
+@dataclass(frozen=True)
+class TestPlan:
+    """A test that is ready to run."""
+
+    __test__ = False
+
+    procedure: Procedure
+    options: RunOptions
+    missing: str
+    n_jobs: int | None
+    design: DesignOptions

@@ -1,0 +1,124 @@
+"""Do two samples come from the same distribution? One call: ``two_sample_test``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cpmmd import registry
+from cpmmd.core.parallel import threads
+from cpmmd.core.progress import Progress, reporting_to
+from cpmmd.core.seeds import RNG, resolve_rng
+from cpmmd.data.pool import read_pool
+from cpmmd.procedures.base import Procedure
+from cpmmd.questions.options import TestOptions
+from cpmmd.results import TestResult
+
+
+def methods() -> dict[str, str]:
+    """Return the method names with one line each.
+
+    Returns
+    -------
+    dict of str to str
+        Names for ``method=``, the default first.
+
+    Examples
+    --------
+    >>> from cpmmd import methods
+    >>> "median" in methods()
+    True
+    """
+    return {name: method.summary for name, method in registry.named_methods().items()}
+
+
+def two_sample_test(
+    x: Any,
+    y: Any,
+    *,
+    method: str | Procedure = registry.DEFAULT_METHOD,
+    alpha: float = 0.05,
+    n_permutations: int | None = None,
+    rng: RNG = None,
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    scale: str | None = None,
+    missing: str = "error",
+    progress: Progress | None = None,
+    groups: Any = None,
+    strata: Any = None,
+    pairs: Any = None,
+    blocks: int | str | None = None,
+) -> TestResult:
+    """Test whether two samples come from the same distribution.
+
+    Parameters
+    ----------
+    x, y : array or data frame
+        The samples, a row for each observation: arrays, lists, torch tensors, or pandas, polars and pyarrow frames, whose
+        columns are matched by name. 1-D data is one column. The samples may differ in size.
+    method : str or Procedure
+        A name from :func:`methods`, or a procedure such as ``SplitTest(Polynomial(degree=3))``.
+    alpha : float
+        Level of the test.
+    n_permutations : int, optional
+        Number of relabelings; None is the method's own (999).
+    rng : int, Generator, RandomState or None
+        Where randomness comes from. The same seed gives the same answer, whatever the threads.
+    n_jobs : int, optional
+        Number of threads, -1 for all cores; None leaves the setting of the process. Inside
+        ``joblib.parallel_config(backend="dask")`` or another back end, large tests run there instead.
+    memory_limit : int or str, optional
+        Bytes that kernel matrices, tiles and prepared rows may take, as a number or such as ``"2GB"``; None is 1 GiB. The samples
+        themselves are not counted: arrays, memory-mapped files and Arrow tables stay where they are.
+    scale : str, optional
+        ``"standard"`` standardises columns first, by the rows that the method may look at; None is the method's own.
+    missing : str
+        ``"error"``, ``"drop"`` rows with missing values, or ``"impute"`` medians and mark where.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)`` by methods that take their time.
+    groups : str or pair of arrays, optional
+        Rows that belong together (a patient's, a machine's): a column of both samples, which is then not compared, or an array
+        for each. Whole groups are relabelled.
+    strata : str or pair of arrays, optional
+        What may differ in its mix without being a difference (site, weekday): labels move only inside a stratum.
+    pairs : str or pair of arrays, optional
+        Which rows of x and y are of one subject (before and after): those change places.
+    blocks : int or "auto", optional
+        Rows in time: so many consecutive ones are relabelled together, which is approximate where dependence fades with time.
+        ``"auto"`` chooses the number from the data.
+
+    Returns
+    -------
+    TestResult
+        With ``pvalue``, ``reject``, ``statistic``, ``kernel``, ...; print it for a summary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> result = two_sample_test(data.normal(size=(80, 3)), data.normal(1, 1, size=(90, 3)), rng=0)
+    >>> result.reject, result.pvalue
+    (True, 0.001)
+    """
+    design = (groups, strata, pairs, blocks)
+    plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design).plan()
+    seed, generator = resolve_rng(rng)
+    pool = read_pool(x, y, missing=plan.missing, design=plan.design)
+    with threads(plan.n_jobs), reporting_to(progress):
+        outcome = plan.procedure.run(pool, plan.options, generator)
+    repeat = {
+        "alpha": alpha,
+        "n_permutations": plan.options.n_permutations,
+        "scale": scale,
+        "missing": missing,
+        **plan.design.call,
+    }
+    return TestResult.of(outcome, seed=seed, call=_call(method, seed, repeat))
+
+
+def _call(method: str | Procedure, seed: int | None, options: dict[str, Any]) -> str:
+    """Return the call as a person would type it: options at their default are left out."""
+    given = [f"{key}={value!r}" for key, value in options.items() if value not in (None, "error")]
+    source = "rng" if seed is None else seed  # a Generator cannot be typed again
+    return f"two_sample_test(x, y, {', '.join([f'method={method!r}', *given, f'rng={source}'])})"
