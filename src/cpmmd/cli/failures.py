@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -15,47 +13,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from cpmmd.cli.main import ERROR, INTERRUPTED
-from cpmmd.errors import CpmmdError, PythonWords, Setting
-
-# Standard streams that are closed or full: what a command answers, by its exit code, does not depend on them.
-
-
-def open_streams() -> None:
-    """Stand in for streams that are closed, and let no message fail because nobody takes it."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed: the next file to be opened would get its number, and what is printed
-            number = os.open(os.devnull, os.O_RDWR)
-            os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
-    sys.stderr = io.TextIOWrapper(
-        _Unfailing(sys.stderr.fileno(), "w", closefd=False),
-        encoding=sys.stderr.encoding,
-        errors="backslashreplace",
-        line_buffering=True,
-        write_through=True,
-    )
-
-
-def forget_output() -> None:
-    """Let what is left to print go nowhere: the interpreter's last flush would complain, and change the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class _Unfailing(io.FileIO):
-    """A file that takes everything, whether it can keep it or not."""
-
-    def write(self, content: Any, /) -> int:
-        """Write what can be written."""
-        rest = memoryview(content).cast("B")
-        whole = len(rest)
-        try:
-            while rest:
-                rest = rest[super().write(rest) or len(rest) :]
-        except OSError:  # a full disk, a reader that left: the exit code still says how it went
-            pass
-        return whole
-
+from cpmmd.cli.main import ERROR, INTERRUPTED, forget_output
+from cpmmd.errors import CpmmdError, CpmmdWarning, PythonWords, Sentence, Setting
 
 BROKEN_PIPE = 141  # as the shell says it: 128 + SIGPIPE
 LONGEST = 2000  # characters of a message
@@ -156,18 +115,9 @@ class CommandWords:
         return self._labels.get(name) or PythonWords().sample(name, begins=begins)
 
 
-def in_command_words(error: CpmmdError) -> str:
-    """Return an error's sentence in the words of the command line."""
-    return error.render(CommandWords(getattr(error, "labels", {})))
-
-
-def note_in_command_words(text: str) -> str:
-    """Return a note of the library with the arguments that it advises as flags."""
-
-    def flag(found: re.Match[str]) -> str:
-        return CommandWords({}).setting(Setting(found[1], found[2]))
-
-    return re.sub(r"\b(groups|strata|pairs|blocks)=(?:'([^']*)'|\.\.\.)", flag, text)
+def in_command_words(said: object) -> str:
+    """Return an error, a warning or a note in the words of the command line."""
+    return said.render(CommandWords(getattr(said, "labels", {}))) if isinstance(said, Sentence) else str(said)
 
 
 @contextmanager
@@ -193,9 +143,7 @@ def _quiet_warnings() -> None:
         return
 
     def say(message: Warning | str, *_: Any, **__: Any) -> None:
-        typer.echo(f"Note: {one_line(str(message), LONGEST)}", err=True)
-
-    from cpmmd.errors import CpmmdWarning
+        typer.echo(f"Note: {one_line(in_command_words(message), LONGEST)}", err=True)
 
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", CpmmdWarning)

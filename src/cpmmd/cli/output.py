@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from cpmmd.cli.failures import one_line
+from cpmmd.cli.failures import in_command_words, one_line
 from cpmmd.core.progress import Meter
 
 NAME, LINE, COMMAND = 40, 400, 4000  # characters of a name in a table, of a line, of a command with its paths
@@ -47,7 +47,7 @@ def say_end(again: str | None, what: str = "", file: str | None = None) -> None:
 def note(lines: Iterable[str]) -> None:
     """Tell what was noticed, apart from the answer."""
     for line in lines:
-        typer.echo(f"Note: {one_line(line, LINE)}", err=True)
+        typer.echo(f"Note: {one_line(in_command_words(line), LINE)}", err=True)
 
 
 def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -47,3 +49,10 @@ def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
         package=package,
         command=install_command(extra),
     )
+
+
+def require(feature: str, packages: Iterable[str], extra: str) -> None:
+    """Refuse a feature before the work is done, where a package that it needs at the end is not installed."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise missing_extra(feature, package, extra)

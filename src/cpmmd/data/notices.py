@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.errors import Note, Setting
 
 if TYPE_CHECKING:
     from cpmmd.data.pool import Pool
@@ -231,11 +232,16 @@ def _dependent(pool: Pool, leave: tuple[str, ...]) -> tuple[str, ...]:
     name = traits.names[trait]
     seen = f"{name} {'have' if name.startswith('the missing') else 'has'} correlation {lags[lag, trait]:.2f} with "
     seen += f"{'themselves' if name.startswith('the missing') else 'itself'} {_rows_before(int(lag) + 1)}"
-    return (
-        f"rows depend on each other in the order of the file: {seen}, where independent rows stay below {bound:.2f}; relabeling "
-        "them one by one finds differences that are none. If they are in time, keep blocks of them together with blocks='auto'; "
-        "if they belong to something, name it with groups=...",
+    note = Note(
+        "rows depend on each other in the order of the file: {seen}, where independent rows stay below {bound:.2f}; relabeling "
+        "them one by one finds differences that are none. If they are in time, keep blocks of them together with {blocks}; "
+        "if they belong to something, name it with {groups}",
+        seen=seen,
+        bound=bound,
+        blocks=Setting("blocks", "auto"),
+        groups=Setting("groups"),
     )
+    return (note,)
 
 
 def _bound(lags: Array, rows: int) -> float:
@@ -266,9 +272,11 @@ def _values(pool: Pool, column: str, rows: npt.NDArray[np.intp]) -> npt.NDArray[
 
 
 def _looks_like_time(column: str) -> str:
-    return (
-        f"column {column!r} looks like the time of each row and is compared like any other: leave it out, and if rows depend on "
-        "each other keep blocks of them together with blocks='auto'"
+    return Note(
+        "column {column!r} looks like the time of each row and is compared like any other: leave it out, and if rows depend on "
+        "each other keep blocks of them together with {blocks}",
+        column=column,
+        blocks=Setting("blocks", "auto"),
     )
 
 
@@ -280,9 +288,13 @@ def _looks_like_group(pool: Pool, column: str, x: npt.NDArray[np.generic], y: np
     if (pool.m > ROWS or pool.n > ROWS) and not _may_be_groups(*everything):
         return ""
     m, n = (len(np.unique(part)) for part in everything)
-    return (
-        f"column {column!r} looks like the name of a group: its {m} and {n} values each stand in one sample only, several times; "
-        f"relabel groups whole with groups={column!r}"
+    return Note(
+        "column {column!r} looks like the name of a group: its {m} and {n} values each stand in one sample only, several times; "
+        "relabel groups whole with {groups}",
+        column=column,
+        m=m,
+        n=n,
+        groups=Setting("groups", column),
     )
 
 
