@@ -14,14 +14,14 @@ import typer
 from typer.core import TyperGroup
 
 from cpmmd.cli.main import ERROR, INTERRUPTED, forget_output
+from cpmmd.core.text import harmless
 from cpmmd.errors import CpmmdError, CpmmdWarning, PythonWords, Sentence, Setting
 
 BROKEN_PIPE = 141  # as the shell says it: 128 + SIGPIPE
 LONGEST = 2000  # characters of a message
-# Parameters of the library that have another name here.
-FLAGS = {
+OPTIONS = {  # parameters of the library that have another name here
     **{"n_permutations": "permutations", "rng": "seed", "n_jobs": "jobs"},
-    **{"groups": "group-by", "strata": "stratify-by", "pairs": "pair-by"},
+    **{"groups": "group_by", "strata": "stratify_by", "pairs": "pair_by"},
 }
 
 
@@ -65,7 +65,7 @@ def _made_harmless(error: Exception) -> Exception:
     """Return a usage error that says what was typed, but not to the terminal."""
     message = getattr(error, "message", None)
     if isinstance(message, str) and message and type(error).__name__ != "NoArgsIsHelpError":  # that one is our help
-        error.message = one_line(message, LONGEST)  # type: ignore[attr-defined]
+        error.message = harmless(message, LONGEST)  # type: ignore[attr-defined]
     return error
 
 
@@ -78,21 +78,15 @@ def _explain(error: Exception) -> int:
         raise error
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         forget_output()
-    if isinstance(error, CpmmdError):
-        fail(in_command_words(error))
-    elif isinstance(error, (MemoryError, OSError)):
-        fail(str(error) or f"{type(error).__name__} without a message")
+    if isinstance(error, (CpmmdError, MemoryError, OSError)):
+        message = in_command_words(error) or f"{type(error).__name__} without a message"
     else:
-        fail(
+        message = (
             f"something unexpected happened ({type(error).__name__}: {error}). This is a fault of cpmmd, not yours; "
             "set CPMMD_DEBUG=1 to see the traceback, and please report it"
         )
+    typer.echo(f"cpmmd: {harmless(message, LONGEST)}", err=True)
     return ERROR
-
-
-def fail(message: str) -> None:
-    """Print an error."""
-    typer.echo(f"cpmmd: {one_line(message, LONGEST)}", err=True)
 
 
 class CommandWords:
@@ -103,7 +97,7 @@ class CommandWords:
 
     def setting(self, setting: Setting) -> str:
         """``--missing drop``, or ``--missing``."""
-        flag = "--" + FLAGS.get(setting.name, setting.name).replace("_", "-")
+        flag = "--" + OPTIONS.get(setting.name, setting.name).replace("_", "-")
         return flag if setting.value is None else f"{flag} {setting.value}"
 
     def parameter(self, name: str) -> str:
@@ -130,20 +124,13 @@ def calling_samples(**labels: str) -> Iterator[None]:
         raise
 
 
-def one_line(text: str, limit: int) -> str:
-    """Return text from the data or the system as one harmless line."""
-    from cpmmd.core.text import harmless
-
-    return harmless(text, limit)
-
-
 def _quiet_warnings() -> None:
     """Say our own warnings as notes; those of libraries are nothing a user can act on."""
     if debugging():
         return
 
     def say(message: Warning | str, *_: Any, **__: Any) -> None:
-        typer.echo(f"Note: {one_line(in_command_words(message), LONGEST)}", err=True)
+        typer.echo(f"Note: {harmless(in_command_words(message), LONGEST)}", err=True)
 
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", CpmmdWarning)

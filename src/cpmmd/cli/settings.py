@@ -6,14 +6,14 @@ import csv
 import inspect
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from cpmmd.cli.failures import calling_samples
+from cpmmd.cli.failures import OPTIONS, calling_samples
 from cpmmd.cli.main import ERROR, collect_garbage_from_now_on
 from cpmmd.errors import InputError
 
@@ -56,12 +56,16 @@ class Typed:
         """Return the command that does the same again, with what was found out on the way, such as the seed."""
         options, tested_by = {**found, **self.options, **found}, {one.name for one in fields(Settings)}
         names = sorted(options, key=lambda name: (name in AT_THE_END, name in tested_by))
-        return command_line(self.command, self.files, {f"--{name.replace('_', '-')}": options[name] for name in names})
+        return command_line(self.command, self.files, {_flag(name): options[name] for name in names})
 
     def meaning(self) -> dict[str, object]:
         """Return the flags that say what values mean, which later files of the kind need, too."""
         known = ("text", "dayfirst", "date_format", "decimal", "encoding")
-        return {f"--{name.replace('_', '-')}": self.options.get(name) for name in known}
+        return {_flag(name): self.options.get(name) for name in known}
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def command_line(command: str, files: Sequence[str], flags: Mapping[str, object]) -> str:
@@ -75,6 +79,17 @@ def command_line(command: str, files: Sequence[str], flags: Mapping[str, object]
     return shlex.join(words)
 
 
+# Groups of options: dataclasses whose fields a command takes as its options.
+
+
+T = TypeVar("T")
+
+
+def option(help: str, default: T, short: str | None = None, *, flag: str | None = None, metavar: str | None = None) -> T:
+    """Declare a field that is an option; its flag is its name."""
+    return field(default=default, metadata={"help": help, "flags": (flag, short), "metavar": metavar})
+
+
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take dataclasses: their fields become its options, in the place of the dataclass, and build it.
 
@@ -83,15 +98,13 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     taken = inspect.signature(command, eval_str=True).parameters
     annotations = {name: one.annotation for name, one in taken.items() if name != "typed"}
     groups = {name: kind for name, kind in annotations.items() if isinstance(kind, type) and is_dataclass(kind)}
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    options = [inspect.Parameter("context", keyword, annotation=typer.Context)]
+    options = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for name, one in taken.items():
         if name in groups:
-            group, hints = groups[name], get_type_hints(groups[name], include_extras=True)
-            declared = (inspect.Parameter(of, keyword, default=getattr(group, of), annotation=hints[of]) for of in hints)
-            options += [option for option in declared if option.name != "typed"]
+            hints = get_type_hints(groups[name], include_extras=True)
+            options += [_declared(of, hints[of.name]) for of in fields(groups[name]) if of.name != "typed"]
         elif name != "typed":
-            options.append(one.replace(kind=keyword))
+            options.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def run(*, context: typer.Context, **given: object) -> None:
@@ -105,11 +118,16 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-# Groups of options, in the order that help has them.
+def _declared(of: Field[object], annotation: object) -> inspect.Parameter:
+    default = of.default
+    if of.metadata:
+        flag, short = of.metadata["flags"]
+        flags = filter(None, (flag or _flag(of.name), short))
+        default = typer.Option(of.default, *flags, help=of.metadata["help"], metavar=of.metadata["metavar"])
+    return inspect.Parameter(of.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 METHOD = "cp-full"  # the library's default, written out so that help needs no numpy
-ALPHA = 0.05
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead (`cpmmd schema` describes it).")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there and was not written by cpmmd.")]
@@ -120,10 +138,10 @@ class Answering:
     """How an answer is given, and which command it is of."""
 
     json: Json = False
-    report: Annotated[str | None, typer.Option("--report", metavar="FILE", help="Write a report: .html, .md or .json.")] = None
-    explain: Annotated[bool, typer.Option("--explain/--no-explain", help="Say where the samples differ.")] = True
+    report: str | None = option("Write a report: .html, .md or .json.", None, metavar="FILE")
+    explain: bool = option("Say where the samples differ.", True, flag="--explain/--no-explain")
     force: Force = False
-    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 when a difference is found, too.")] = False
+    exit_zero: bool = option("Exit with 0 when a difference is found, too.", False)
     typed: Typed = Typed("test")
 
     def check(self, files: Sequence[str] = ()) -> None:
@@ -155,42 +173,17 @@ def check_output(path: str, what: str, *, force: bool, inputs: Sequence[str]) ->
 class Reading:
     """How files are read, and which of their columns count."""
 
-    columns: Annotated[
-        list[str] | None,
-        typer.Option("--columns", "-c", metavar="A,B,...", help="Compare these columns only.", show_default=False),
-    ] = None
-    drop: Annotated[
-        list[str] | None, typer.Option("--drop", metavar="A,B,...", help="Leave these columns out.", show_default=False)
-    ] = None
-    text: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--text", metavar="A,B,...", help="Take these columns as text, whatever they look like.", show_default=False
-        ),
-    ] = None
-    dayfirst: Annotated[
-        bool, typer.Option("--dayfirst", help="Read 1/2/2024 as 1 February; without it such dates are refused.")
-    ] = False
-    date_format: Annotated[
-        str | None,
-        typer.Option(
-            "--date-format", metavar="FORMAT", help="The form of dates, such as %m/%d/%Y or %d.%m.%y; 2024-12-31 needs none."
-        ),
-    ] = None
-    decimal: Annotated[str, typer.Option("--decimal", metavar="POINT", help="What stands before a number's fraction: . or ,")] = (
-        "."
+    columns: list[str] | None = option("Compare these columns only.", None, "-c", metavar="A,B,...")
+    drop: list[str] | None = option("Leave these columns out.", None, metavar="A,B,...")
+    text: list[str] | None = option("Take these columns as text, whatever they look like.", None, metavar="A,B,...")
+    dayfirst: bool = option("Read 1/2/2024 as 1 February; without it such dates are refused.", False)
+    date_format: str | None = option(
+        "The form of dates, such as %m/%d/%Y or %d.%m.%y; 2024-12-31 needs none.", None, metavar="FORMAT"
     )
-    encoding: Annotated[
-        str, typer.Option("--encoding", metavar="NAME", help="Encoding of text files, such as latin-1, cp1252 or utf-16.")
-    ] = "utf-8"
-    format: Annotated[
-        str | None,
-        typer.Option("--format", "-f", help="csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz; by the name by default."),
-    ] = None
-    file_limit: Annotated[
-        str | None,
-        typer.Option("--file-limit", metavar="SIZE", help="Refuse files that take more, e.g. 500M or 8G [default: 4G]."),
-    ] = None
+    decimal: str = option("What stands before a number's fraction: . or ,", ".", metavar="POINT")
+    encoding: str = option("Encoding of text files, such as latin-1, cp1252 or utf-16.", "utf-8", metavar="NAME")
+    format: str | None = option("csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz; by the name by default.", None, "-f")
+    file_limit: str | None = option("Refuse files that take more, e.g. 500M or 8G [default: 4G].", None, metavar="SIZE")
 
     def read(self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False) -> list[FileSample]:
         """Return the samples of some files; columns in ``keep`` are read whatever was chosen.
@@ -233,42 +226,20 @@ def _names(given: list[str] | None) -> tuple[str, ...]:
 class Settings:
     """How samples are compared."""
 
-    method: Annotated[str, typer.Option("--method", "-m", help="Name of the test; `cpmmd methods` lists them.")] = METHOD
-    alpha: Annotated[
-        float, typer.Option("--alpha", "-a", help="Level: how often a difference may be found where there is none.")
-    ] = ALPHA
-    permutations: Annotated[
-        int | None, typer.Option("--permutations", "-p", help="Number of relabelings; 999 by default, a monitor's 9999.")
-    ] = None
-    seed: Annotated[int | None, typer.Option("--seed", "-s", help="The same seed gives the same answer.")] = None
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads, -1 for all cores; all by default.")] = None
-    missing: Annotated[
-        str,
-        typer.Option("--missing", metavar="error|drop|impute", help="Refuse missing values, drop their rows, or fill them in."),
-    ] = "error"
-    scale: Annotated[
-        str | None, typer.Option("--scale", metavar="standard", help="Standardise columns first; the method's own by default.")
-    ] = None
-    memory_limit: Annotated[
-        str | None,
-        typer.Option("--memory-limit", metavar="SIZE", help="Memory for the test's kernels, e.g. 500M or 8G [default: 1G]."),
-    ] = None
-    group_by: Annotated[
-        str | None,
-        typer.Option("--group-by", metavar="COLUMN", help="Rows of one value belong together (patient, machine): not compared."),
-    ] = None
-    stratify_by: Annotated[
-        str | None,
-        typer.Option(
-            "--stratify-by", metavar="COLUMN", help="Its mix may differ (site, weekday): compare inside its values only."
-        ),
-    ] = None
-    pair_by: Annotated[
-        str | None, typer.Option("--pair-by", metavar="COLUMN", help="Rows of one value are one subject, before and after.")
-    ] = None
-    blocks: Annotated[
-        str | None, typer.Option("--blocks", metavar="K|auto", help="Rows in time: keep so many consecutive ones together.")
-    ] = None
+    method: str = option("Name of the test; `cpmmd methods` lists them.", METHOD, "-m")
+    alpha: float = option("Level: how often a difference may be found where there is none.", 0.05, "-a")
+    permutations: int | None = option("Number of relabelings; 999 by default, a monitor's 9999.", None, "-p")
+    seed: int | None = option("The same seed gives the same answer.", None, "-s")
+    jobs: int | None = option("Number of threads, -1 for all cores; all by default.", None, "-j")
+    missing: str = option("Refuse missing values, drop their rows, or fill them in.", "error", metavar="error|drop|impute")
+    scale: str | None = option("Standardise columns first; the method's own by default.", None, metavar="standard")
+    memory_limit: str | None = option("Memory for the test's kernels, e.g. 500M or 8G [default: 1G].", None, metavar="SIZE")
+    group_by: str | None = option("Rows of one value belong together (patient, machine): not compared.", None, metavar="COLUMN")
+    stratify_by: str | None = option(
+        "Its mix may differ (site, weekday): compare inside its values only.", None, metavar="COLUMN"
+    )
+    pair_by: str | None = option("Rows of one value are one subject, before and after.", None, metavar="COLUMN")
+    blocks: str | None = option("Rows in time: keep so many consecutive ones together.", None, metavar="K|auto")
 
     @property
     def aside(self) -> tuple[str, ...]:
@@ -289,26 +260,15 @@ class Settings:
 
     def keywords(self) -> dict[str, Any]:
         """Return what tests, detectors and plans of the library all take, under its names."""
-        return {
-            "method": self.method,
-            "alpha": self.alpha,
-            "n_permutations": self.permutations,
-            "rng": self.seed,
-            "n_jobs": self.jobs,
-            "memory_limit": self.memory_limit,
-            "scale": self.scale,
-            "missing": self.missing,
-            "groups": self.group_by,
-            "strata": self.stratify_by,
-            "pairs": self.pair_by,
-            "blocks": int(self.blocks) if self.blocks is not None and self.blocks.isdecimal() else self.blocks,
-        }
+        names = {option: name for name, option in OPTIONS.items()}
+        given: dict[str, Any] = {names.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
+        if self.blocks is not None and self.blocks.isdecimal():
+            given["blocks"] = int(self.blocks)
+        return given
 
 
 @dataclass(frozen=True)
 class PowerSettings(Settings):
     """How the samples that a plan draws are compared."""
 
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Number of processes, -1 for all cores; one by default.")] = (
-        None
-    )
+    jobs: int | None = option("Number of processes, -1 for all cores; one by default.", None, "-j")
