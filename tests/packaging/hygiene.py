@@ -1,4 +1,4 @@
-"""Name what no text file of the project should have; run by pre-commit with the files of a commit, needs the standard library only.
+"""Name what no text file of the project should have; run by pre-commit on the files of a commit, with the standard library alone.
 
 Usage: ``python tests/packaging/hygiene.py FILE ...``; ends with 1 where something is found.
 """
