@@ -35,7 +35,7 @@ demo: $(VENV)/.demo          ## a real two-sample test, printed for a person, an
 test: $(VENV)/.all           ## everything but the long statistical runs
 	$(ONE_THREAD) $(BIN)/python -m pytest --hypothesis-seed=0 -n $(JOBS) -m "not statistical" $(ARGS)
 
-# Not part of `make test`: on Python 3.11 tracing takes a third to two thirds more time. From 3.12 on COVERAGE_CORE=sysmon is cheaper.
+# Not part of `make test`: on Python 3.11 tracing takes a third to three quarters more processor time.
 coverage: $(VENV)/.all       ## the same tests, and what they reach; opens at .coverage/html/index.html
 	$(ONE_THREAD) $(BIN)/python -m pytest --hypothesis-seed=0 -n $(JOBS) -m "not statistical" --cov --cov-report=term --cov-report=html $(ARGS)
 
