@@ -8,7 +8,7 @@ import typer
 
 from cpmmd import __version__
 from cpmmd.cli.failures import Commands
-from cpmmd.cli.settings import Answering, Force, Json, PowerSettings, Reading, Settings, Typed, with_groups
+from cpmmd.cli.settings import FORCE, JSON, Answering, PowerSettings, Reading, Settings, Typed, option, with_groups
 
 app = typer.Typer(
     cls=Commands,
@@ -18,6 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
+
+
+Monitor = Annotated[str, typer.Argument(metavar="MONITOR", help="What `cpmmd fit --monitor` wrote.", show_default=False)]
 
 
 def _version(wanted: bool) -> None:
@@ -51,15 +54,10 @@ def compare(
     files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files; one with --split-by.", show_default=False)],
     *,
     settings: Settings,
-    split_by: Annotated[
-        str | None, typer.Option("--split-by", metavar="COLUMN", help="Compare the groups that this column makes in one file.")
-    ] = None,
-    margin: Annotated[
-        float | None,
-        typer.Option(
-            "--margin", metavar="SDS", help="Test for equivalence instead: are all differences below so many standard deviations?"
-        ),
-    ] = None,
+    split_by: str | None = option("Compare the groups that this column makes in one file.", None, metavar="COLUMN"),
+    margin: float | None = option(
+        "Test for equivalence instead: are all differences below so many standard deviations?", None, metavar="SDS"
+    ),
     reading: Reading,
     answering: Answering,
 ) -> None:
@@ -100,17 +98,12 @@ def fit(
     reference: Annotated[str, typer.Argument(help="The file that batches are compared with.", show_default=False)],
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where the detector goes.", show_default=False)],
     *,
-    example: Annotated[
-        str | None, typer.Option("--example", metavar="FILE", help="A batch that differs: trains the kernel to see it.")
-    ] = None,
+    example: str | None = option("A batch that differs: trains the kernel to see it.", None, metavar="FILE"),
     settings: Settings,
     reading: Reading,
-    monitor: Annotated[
-        bool,
-        typer.Option("--monitor", help="Compare batches with all that came before; its alarm is valid at any time."),
-    ] = False,
-    json: Json = False,
-    force: Force = False,
+    monitor: bool = option("Compare batches with all that came before; its alarm is valid at any time.", False),
+    json: bool = JSON,
+    force: bool = FORCE,
     typed: Typed,
 ) -> None:
     """Keep a reference in a file that `cpmmd check` compares batches with.
@@ -137,21 +130,13 @@ def check(
         typer.Argument(metavar="BATCH...", help="Files to check; none to report what a history knows.", show_default=False),
     ] = None,
     *,
-    alpha: Annotated[float | None, typer.Option("--alpha", "-a", help="Level; the detector's by default.")] = None,
-    history: Annotated[
-        str | None,
-        typer.Option("--history", metavar="FILE", help="Keep the answers in an SQLite file; known batches are skipped."),
-    ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Test batches that the history knows, too.")] = False,
-    metrics: Annotated[
-        str | None, typer.Option("--metrics", metavar="FILE", help="Write a monitor's state as Prometheus text, for a scrape.")
-    ] = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(
-            "--missing", metavar="error|drop|impute", help="What to do about missing values; the detector's by default."
-        ),
-    ] = None,
+    alpha: float | None = option("Level; the detector's by default.", None, "-a"),
+    history: str | None = option("Keep the answers in an SQLite file; known batches are skipped.", None, metavar="FILE"),
+    again: bool = option("Test batches that the history knows, too.", False),
+    metrics: str | None = option("Write a monitor's state as Prometheus text, for a scrape.", None, metavar="FILE"),
+    missing: str | None = option(
+        "What to do about missing values; the detector's by default.", None, metavar="error|drop|impute"
+    ),
     reading: Reading,
     answering: Answering,
 ) -> None:
@@ -187,11 +172,9 @@ def check(
 @app.command()
 @with_groups
 def acknowledge(
-    monitor: Annotated[str, typer.Argument(metavar="MONITOR", help="What `cpmmd fit --monitor` wrote.", show_default=False)],
+    monitor: Monitor,
     *,
-    reference: Annotated[
-        str | None, typer.Option("--reference", metavar="FILE", help="Rows of the new state; those since the change by default.")
-    ] = None,
+    reference: str | None = option("Rows of the new state; those since the change by default.", None, metavar="FILE"),
     reading: Reading,
 ) -> None:
     """Take a change that a monitor found for granted: the new state becomes the reference, evidence starts anew.
@@ -206,9 +189,7 @@ def acknowledge(
 
 
 @app.command()
-def dismiss(
-    monitor: Annotated[str, typer.Argument(metavar="MONITOR", help="What `cpmmd fit --monitor` wrote.", show_default=False)],
-) -> None:
+def dismiss(monitor: Monitor) -> None:
     """Go on after an alarm of a monitor that was none: the past stays, evidence starts anew.
 
     \b
@@ -224,17 +205,14 @@ def dismiss(
 def power(
     files: Annotated[list[str], typer.Argument(metavar="A B", help="Two pilot files.", show_default=False)],
     *,
-    sizes: Annotated[
-        str | None,
-        typer.Option("--sizes", "-n", metavar="50,100,...", help="Rows of each sample; by default around the pilot's."),
-    ] = None,
-    target: Annotated[float, typer.Option("--target", help="The power to find the number of rows for.")] = 0.8,
-    repetitions: Annotated[int, typer.Option("--repetitions", "-r", help="Draws of each size.")] = 100,
+    sizes: str | None = option("Rows of each sample; by default around the pilot's.", None, "-n", metavar="50,100,..."),
+    target: float = option("The power to find the number of rows for.", 0.8),
+    repetitions: int = option("Draws of each size.", 100, "-r"),
     settings: PowerSettings,
     reading: Reading,
-    json: Json = False,
-    plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")] = None,
-    force: Force = False,
+    json: bool = JSON,
+    plot: str | None = option("Draw the curve: .png, .svg or .pdf.", None, metavar="FILE"),
+    force: bool = FORCE,
     typed: Typed,
 ) -> None:
     """Estimate how many rows it takes to find the difference that two pilot files show.
@@ -253,9 +231,10 @@ def power(
 
 
 @app.command()
+@with_groups
 def demo(
     folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="Where its files go.", show_default=True)] = "cpmmd-demo",
-    force: Force = False,
+    force: bool = FORCE,
 ) -> None:
     """Compare real tumours: two files that differ, two that do not, and a report to open.
 
@@ -268,7 +247,8 @@ def demo(
 
 
 @app.command()
-def methods(json: Json = False) -> None:
+@with_groups
+def methods(json: bool = JSON) -> None:
     """List the tests that --method takes.
 
     \b

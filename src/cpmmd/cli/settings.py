@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -86,8 +86,12 @@ T = TypeVar("T")
 
 
 def option(help: str, default: T, short: str | None = None, *, flag: str | None = None, metavar: str | None = None) -> T:
-    """Declare a field that is an option; its flag is its name."""
+    """Declare an option, of a group or of one command; its flag is its name."""
     return field(default=default, metadata={"help": help, "flags": (flag, short), "metavar": metavar})
+
+
+JSON = option("Print one JSON document instead (`cpmmd schema` describes it).", False)
+FORCE = option("Replace a file that is there and was not written by cpmmd.", False)
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -98,13 +102,13 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     taken = inspect.signature(command, eval_str=True).parameters
     annotations = {name: one.annotation for name, one in taken.items() if name != "typed"}
     groups = {name: kind for name, kind in annotations.items() if isinstance(kind, type) and is_dataclass(kind)}
-    options = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
-    for name, one in taken.items():
+    options = [_parameter("context", inspect.Parameter.empty, typer.Context)]
+    for name, annotation in annotations.items():
         if name in groups:
-            hints = get_type_hints(groups[name], include_extras=True)
-            options += [_declared(of, hints[of.name]) for of in fields(groups[name]) if of.name != "typed"]
-        elif name != "typed":
-            options.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            hints = get_type_hints(groups[name])
+            options += [_parameter(of.name, of, hints[of.name]) for of in fields(groups[name]) if of.name != "typed"]
+        else:
+            options.append(_parameter(name, taken[name].default, annotation))
 
     @wraps(command)
     def run(*, context: typer.Context, **given: object) -> None:
@@ -118,29 +122,23 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _declared(of: Field[object], annotation: object) -> inspect.Parameter:
-    default = of.default
-    if of.metadata:
-        flag, short = of.metadata["flags"]
-        flags = filter(None, (flag or _flag(of.name), short))
-        default = typer.Option(of.default, *flags, help=of.metadata["help"], metavar=of.metadata["metavar"])
-    return inspect.Parameter(of.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-METHOD = "cp-full"  # the library's default, written out so that help needs no numpy
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead (`cpmmd schema` describes it).")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there and was not written by cpmmd.")]
+def _parameter(name: str, default: object, annotation: object) -> inspect.Parameter:
+    if isinstance(default, Field):
+        flag, short = default.metadata["flags"]
+        flags = filter(None, (flag or _flag(name), short))
+        shown = {key: default.metadata[key] for key in ("help", "metavar")}
+        default = typer.Option(default.default, *flags, **shown)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 @dataclass(frozen=True)
 class Answering:
     """How an answer is given, and which command it is of."""
 
-    json: Json = False
+    json: bool = JSON
     report: str | None = option("Write a report: .html, .md or .json.", None, metavar="FILE")
     explain: bool = option("Say where the samples differ.", True, flag="--explain/--no-explain")
-    force: Force = False
+    force: bool = FORCE
     exit_zero: bool = option("Exit with 0 when a difference is found, too.", False)
     typed: Typed = Typed("test")
 
@@ -226,7 +224,8 @@ def _names(given: list[str] | None) -> tuple[str, ...]:
 class Settings:
     """How samples are compared."""
 
-    method: str = option("Name of the test; `cpmmd methods` lists them.", METHOD, "-m")
+    # The library's default method, written out so that help needs no numpy.
+    method: str = option("Name of the test; `cpmmd methods` lists them.", "cp-full", "-m")
     alpha: float = option("Level: how often a difference may be found where there is none.", 0.05, "-a")
     permutations: int | None = option("Number of relabelings; 999 by default, a monitor's 9999.", None, "-p")
     seed: int | None = option("The same seed gives the same answer.", None, "-s")
