@@ -129,7 +129,7 @@ def _quiet_warnings() -> None:
     if debugging():
         return
 
-    def say(message: Warning | str, *_: Any, **__: Any) -> None:
+    def say(message: Warning | str, *_: object, **__: object) -> None:
         typer.echo(f"Note: {harmless(in_command_words(message), LONGEST)}", err=True)
 
     warnings.simplefilter("ignore")

@@ -10,13 +10,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from cpmmd.cli.failures import in_command_words
 from cpmmd.core.progress import Meter
 from cpmmd.core.text import harmless
+
+if TYPE_CHECKING:
+    from cpmmd.core.plain import PlainDict
 
 NAME, LINE, COMMAND = 40, 400, 4000  # characters of a name in a table, of a line, of a command with its paths
 
@@ -65,7 +68,7 @@ def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Se
         typer.echo(("  " + "  ".join(cells)).rstrip())
 
 
-def say_json(document: dict[str, Any]) -> None:
+def say_json(document: PlainDict) -> None:
     """Print one JSON document: ASCII only, so that no name can speak to the terminal."""
     from cpmmd import __version__
     from cpmmd.core.plain import to_plain

@@ -10,7 +10,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlparse
 
 from cpmmd.errors import MissingExtraError
@@ -22,8 +21,7 @@ CONSTRAINTS = "constraints.txt"
 def _origin() -> tuple[Path | None, bool]:
     """Return the folder or wheel that the package was installed from (None where it came from an index), and whether editable."""
     try:
-        text = distribution("cpmmd").read_text("direct_url.json")
-        described: dict[str, Any] = json.loads(text) if text else {"url": ""}
+        described = json.loads(distribution("cpmmd").read_text("direct_url.json") or '{"url": ""}')
         url, editable = urlparse(described["url"]), bool(described.get("dir_info", {}).get("editable"))
     except (PackageNotFoundError, ValueError, KeyError):
         return None, False

@@ -219,7 +219,7 @@ class DeepKernel(GaussianBased):
             parameters={n.removeprefix("parameter."): torch.from_numpy(np.array(tensors[n])) for n in names},
             centre=np.array(tensors["centre"], dtype=np.float64),
             scale=validation.positive("scale", description["scale"]),
-            spectral_product=validation.non_negative("spectral_product", description["spectral_product"]),
+            spectral_product=validation.positive("spectral_product", description["spectral_product"], or_zero=True),
         )
         kernel.features(kernel.centre[None])  # weights that do not fit together fail here, not in the first test
         return kernel
