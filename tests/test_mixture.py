@@ -7,8 +7,8 @@ torch = pytest.importorskip("torch")
 
 from cpmmd import Ascent, ComplexityPenalized, Deep, Mixture, Plain, Ratio  # noqa: E402
 from cpmmd.data.preparation import PreparedPool  # noqa: E402
-from cpmmd.permutation import mmd  # noqa: E402
 from cpmmd.selection.ascent import AscentSelector, _Batches, _evaluate  # noqa: E402
+from cpmmd.statistics import mmd  # noqa: E402
 
 D, ROWS = 100, 30
 FAR = Deep(init="kaiming", gain=1.2247)  # features that start far apart, as in the paper's tables

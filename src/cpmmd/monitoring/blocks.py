@@ -17,12 +17,12 @@ from cpmmd.data.design import DesignOptions
 from cpmmd.data.pool import Pool, lay_out, pool_tables
 from cpmmd.data.preparation import Preparation
 from cpmmd.errors import InputError
+from cpmmd.evidence import Ranking
 from cpmmd.monitoring.answers import LookResult
 from cpmmd.monitoring.bets import Bet, boost, first_bet
 from cpmmd.monitoring.past import Past
-from cpmmd.permutation.ranking import Ranking
 from cpmmd.procedures.base import Procedure, RunOptions
-from cpmmd.procedures.median import median_kernel
+from cpmmd.procedures.one_kernel import median_kernel
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.questions.options import TestPlan
 from cpmmd.results import TestResult
@@ -170,8 +170,7 @@ def break_ties(outcome: TestOutcome, rng: np.random.Generator) -> tuple[int, int
     has, and so on the next one; broken at random the rank is uniform whatever the pool.
     """
     total = len(outcome.null_distribution) + 1
-    worst = round(outcome.pvalue * total)
-    return int(rng.integers(worst - outcome.ties + 1, worst + 1)), total
+    return int(rng.integers(outcome.rank - outcome.ties + 1, outcome.rank + 1)), total
 
 
 def check_exact(procedure: Procedure, name: str) -> None:

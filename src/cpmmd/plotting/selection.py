@@ -18,7 +18,7 @@ from cpmmd.core.arrays import Rows
 from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError
 from cpmmd.plotting.style import CURVES, FILL, PURPLE, text
-from cpmmd.procedures.findings import ClassPath
+from cpmmd.procedures.outcome import ClassPath
 from cpmmd.selection.values import BandwidthPath, Selection, TrainingHistory
 
 # The null distribution, and where the statistic fell.

@@ -163,7 +163,7 @@ def comparison(outcome: TestOutcome) -> str:
         if outcome.exhaustive
         else f"{elements.count(others)} random relabelings"
     )
-    reached = round(outcome.pvalue * (others + 1)) - 1
+    reached = outcome.rank - 1
     return (
         f"Of {drawn} of the rows, {elements.count(reached) if reached else 'none'} gave a statistic at least as large as the "
         f"observed {elements.number(outcome.statistic)}; counting the observed one, "

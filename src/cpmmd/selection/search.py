@@ -13,13 +13,13 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels
 from cpmmd.core.installation import missing_extra
 from cpmmd.data.preparation import PreparedPool
+from cpmmd.draws.labels import draw_labels
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import TrainedFamily
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily, median_distance
-from cpmmd.permutation import mmd
-from cpmmd.permutation.labels import draw_labels
 from cpmmd.selection.criteria import ComplexityPenalized, Criterion, Plain
 from cpmmd.selection.values import Ascent, BandwidthPath, Calibration, Selection
+from cpmmd.statistics import mmd
 
 # Bandwidth search: a coarse scan over the range, then bounded Brent on log bandwidth inside the best bracket.
 #

@@ -17,8 +17,8 @@ from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.design import PAIR, Design
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import Pool, read_pool, take_rows
+from cpmmd.draws.enough import units_needed
 from cpmmd.errors import InputError, Setting, TooFewUnitsError
-from cpmmd.permutation.enough import units_needed
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.questions.options import TestOptions
 from cpmmd.studies.power_table import Draws, PowerLaw, PowerRow, PowerTable, Range, fit_law
