@@ -31,6 +31,7 @@ class Bandwidth(ScaleFamily):
     """
 
     citations = ("gretton2012kernel",)
+    geometry = ("lift", 1)
 
     base: str = "gaussian"
 
@@ -38,22 +39,13 @@ class Bandwidth(ScaleFamily):
         base_kernel(self.base)
 
     @property
-    def label(self) -> str:
-        """The family in few words, for a legend."""
+    def label(self) -> str:  # type: ignore[override]
+        """The base kernel's name: on raw coordinates that says it all."""
         return self.base
-
-    @property
-    def geometry(self) -> tuple[object, ...]:
-        """Families of one geometry share their distances."""
-        return ("lift", 1)
 
     def lift(self, rows: Array, centre: Array) -> LiftedRows:
         """Return the centred rows: distances do not change, cancellation does."""
         return LiftedRows.of(rows - centre, 1)
-
-    def lift_lipschitz(self, rows: Array) -> float:  # noqa: ARG002 - the identity needs no data
-        """Return 1: the lift is the identity."""
-        return 1.0
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
         """Return c_H = d_out (proof of the proxy bound, linear regime)."""

@@ -65,15 +65,8 @@ BASE_KERNELS = {kernel.name: kernel for kernel in (GAUSSIAN, LAPLACIAN)}
 class GaussianBased:
     """Kernels whose base kernel is the Gaussian."""
 
-    @property
-    def bound(self) -> float:
-        """Nu of the kernel."""
-        return GAUSSIAN.bound
-
-    @property
-    def base_lipschitz(self) -> float:
-        """L of the base kernel."""
-        return GAUSSIAN.lipschitz
+    bound: ClassVar[float] = GAUSSIAN.bound
+    base_lipschitz: ClassVar[float] = GAUSSIAN.lipschitz
 
 
 def base_kernel(name: str) -> BaseKernel:

@@ -39,27 +39,15 @@ class LaplacianL1(ScaleFamily):
 
     citations = ("gretton2012kernel",)
 
-    @property
-    def base(self) -> str:  # type: ignore[override]
-        """The base kernel's name."""
-        return "laplacian"
-
+    base = "laplacian"
+    label = "laplacian (L1)"
+    geometry = ("l1",)
     squared = False
 
     def lift(self, rows: Array, centre: Array) -> Lifted:
         """Return the centred rows."""
         centred = rows - centre
         return _Rows(np.abs(centred).sum(axis=1), centred)
-
-    @property
-    def label(self) -> str:
-        """The family in few words, for a legend."""
-        return "laplacian (L1)"
-
-    @property
-    def geometry(self) -> tuple[object, ...]:
-        """Families of one geometry share their distances."""
-        return ("l1",)
 
     def lift_lipschitz(self, rows: Array) -> float:
         """Return sqrt(d): the L1 norm is at most sqrt(d) times the L2 norm."""

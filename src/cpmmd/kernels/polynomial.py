@@ -48,13 +48,13 @@ class Polynomial(ScaleFamily):
         base_kernel(self.base)
 
     @property
-    def label(self) -> str:
+    def label(self) -> str:  # type: ignore[override]
         """The family in few words, for a legend."""
         return f"polynomial of degree {self.degree}"
 
     @property
-    def geometry(self) -> tuple[object, ...]:
-        """Families of one geometry share their distances."""
+    def geometry(self) -> tuple[object, ...]:  # type: ignore[override]
+        """Degrees do not share their distances."""
         return ("lift of raw rows", self.degree)
 
     def lift(self, rows: Array, centre: Array) -> LiftedRows:  # noqa: ARG002 - monomials are not shift invariant

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,18 +29,6 @@ class Profile:
     values: Callable[[Array], Array]
 
 
-def _gaussian(u: Array) -> Array:
-    return np.exp(-0.5 * np.square(u))
-
-
-def _laplacian(u: Array) -> Array:
-    return np.exp(-u)
-
-
-def _imq(u: Array) -> Array:
-    return np.asarray(1 / np.sqrt(1 + np.square(u)))
-
-
 def _matern(u: Array, half: int) -> Array:
     """Matern of smoothness half + 1/2: a polynomial of degree ``half`` times an exponential."""
     v = math.sqrt(2 * half + 1) * u
@@ -52,9 +40,9 @@ def _matern(u: Array, half: int) -> Array:
 
 
 PROFILES: dict[str, Profile] = {
-    "gaussian": Profile("l2", _gaussian),
-    "laplacian_l1": Profile("l1", _laplacian),
-    "imq": Profile("l2", _imq),
+    "gaussian": Profile("l2", lambda u: np.exp(-0.5 * np.square(u))),
+    "laplacian_l1": Profile("l1", lambda u: np.exp(-u)),
+    "imq": Profile("l2", lambda u: np.asarray(1 / np.sqrt(1 + np.square(u)))),
     **{f"matern_{half}.5_{norm}": Profile(norm, partial(_matern, half=half)) for norm in ("l1", "l2") for half in range(5)},
 }
 
@@ -90,15 +78,8 @@ class RadialKernel:
     name: str
     bandwidth: float
 
-    @property
-    def bound(self) -> float:
-        """Nu of the kernel."""
-        return 1.0
-
-    @property
-    def base_lipschitz(self) -> float:
-        """An upper bound on the slope of every profile here."""
-        return 1.0
+    bound: ClassVar[float] = 1.0
+    base_lipschitz: ClassVar[float] = 1.0  # an upper bound on the slope of every profile here
 
     @property
     def lipschitz(self) -> float:

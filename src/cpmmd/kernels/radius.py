@@ -39,26 +39,15 @@ class Radius(ScaleFamily):
 
     citations = ("gretton2012kernel",)
 
-    @property
-    def base(self) -> str:  # type: ignore[override]
-        """The base kernel's name."""
-        return "laplacian"
-
+    base = "laplacian"
+    label = "radius"
+    geometry = ("radius",)
     squared = False
     about_origin = True
 
     def lift(self, rows: Array, centre: Array) -> Lifted:  # noqa: ARG002 - lengths are not shift invariant
         """Return the rows' lengths."""
         return _Lengths(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
-
-    @property
-    def geometry(self) -> tuple[object, ...]:
-        """Families of one geometry share their distances."""
-        return ("radius",)
-
-    def lift_lipschitz(self, rows: Array) -> float:  # noqa: ARG002 - the same for all rows
-        """Return 1: lengths differ by no more than the rows do."""
-        return 1.0
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
         """Return c_H = 1, as for a single column."""

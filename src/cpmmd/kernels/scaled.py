@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -146,24 +146,14 @@ class ScaleFamily(KernelFamily):
     """All x -> psi(x)/bandwidth for one fixed lift psi: one kernel for each bandwidth."""
 
     base: str  #: name of the base kernel
-    #: whether the lifted rows give squared distances
-    squared: bool = True  # whether the lifted rows give squared distances
-    #: whether moving all rows changes the distances
-    about_origin: bool = False  # whether moving all rows changes the distances
-
-    @property
-    def label(self) -> str:
-        """The family in few words, for a legend."""
-        return type(self).__name__.lower()
+    label: str  #: the family in few words, for a legend
+    geometry: tuple[object, ...]  #: what the distances depend on: families of one geometry share them
+    squared: ClassVar[bool] = True  #: whether the lifted rows give squared distances
+    about_origin: ClassVar[bool] = False  #: whether moving all rows changes the distances
 
     def exponent_of(self, distances: Array) -> Array:
         """Turn a tile of (squared) distances into exponents at bandwidth 1, in place."""
         return self.base_kernel.exponent(distances) if self.squared else distances
-
-    @property
-    @abstractmethod
-    def geometry(self) -> tuple[object, ...]:
-        """What the distances depend on: families of one geometry share them."""
 
     @property
     def base_kernel(self) -> BaseKernel:
@@ -174,9 +164,9 @@ class ScaleFamily(KernelFamily):
     def lift(self, rows: Array, centre: Array) -> Lifted:
         """Lift rows; ``centre`` may be taken off first where the family does not notice."""
 
-    @abstractmethod
-    def lift_lipschitz(self, rows: Array) -> float:
+    def lift_lipschitz(self, rows: Array) -> float:  # noqa: ARG002 - for lifts that need them
         """Bound the Lipschitz constant of psi on the ball that holds ``rows``."""
+        return 1.0
 
     def exponents(self, rows: Array, others: Array | None = None) -> Array:
         """Return the base kernel's exponents at bandwidth 1 for all pairs."""
