@@ -120,6 +120,30 @@ def test_batches_can_be_explained():
             assert set(explanation.rows_y) <= set(range(50))
 
 
+@pytest.mark.parametrize("most", [2000, 40], ids=["row by row", "in bins"])
+def test_an_explanation_has_the_relabelings_of_the_frozen_kernels_verdict(monkeypatch, most):
+    """The verdict is found again from the units: the squared MMD of each labeling, by its definition."""
+    monkeypatch.setattr(engine, "MOST", most)
+    detector = DriftDetector("cp-linear", n_permutations=39, rng=0).fit(REFERENCE, example=EXAMPLE)
+    result = detector.test(OTHER[:49]).result
+    assert not any("relabelings of their own" in note for note in result.explain().notes)
+    units = result.evidence.units
+    assert np.sort(units.rows).tolist() == result.evidence.tested.tolist()
+    matrix = (np.vstack([REFERENCE, OTHER]) - detector.preparation_.origin) / detector.preparation_.scale
+    K = detector.kernel_.gram(matrix[units.rows])
+    np.fill_diagonal(K, 0.0)
+    of_x = np.repeat(np.concatenate(list(units.labels.blocks())), units.counts, axis=1) > 0.5
+    assert (of_x[0] == (units.rows < len(REFERENCE))).all()
+    m, n = result.tested_sizes
+
+    def squared_mmd(x):
+        within = K[np.ix_(x, x)].sum() / (m * (m - 1)) + K[np.ix_(~x, ~x)].sum() / (n * (n - 1))
+        return within - 2 * K[np.ix_(x, ~x)].mean()
+
+    found = [squared_mmd(x) for x in of_x]
+    assert found == pytest.approx([result.statistic, *result.null_distribution], rel=1e-6, abs=1e-9)
+
+
 def test_large_pools_are_tested_in_bins_that_cover_them(monkeypatch):
     monkeypatch.setattr(engine, "MOST", 40)
     kernel = ScaledKernel(Bandwidth(), 2.0)

@@ -54,6 +54,20 @@ def test_a_detector_ends_a_pipeline():
     assert pipeline.set_params(driftdetector__alpha=0.1).get_params()["driftdetector__alpha"] == 0.1
 
 
+@pytest.mark.parametrize("design", [{"strata": "site"}, {"groups": "machine"}, {"strata": "site", "groups": "machine"}], ids=str)
+def test_score_takes_the_columns_that_a_design_names(design):
+    def frame(rows, first):
+        number = np.arange(len(rows))
+        named = {"site": number % 2, "machine": first + number % 12}
+        return pl.DataFrame({**dict(zip("abc", rows.T, strict=True)), **{name: named[name] for name in design.values()}})
+
+    detector = DriftDetector("median", n_permutations=99, rng=0, **design).fit(frame(REFERENCE, 0))
+    batch = frame(BATCH, 100)
+    assert detector.score(batch) == detector.test(batch).pvalue
+    with pytest.raises(InputError, match=r"X has \d features, but DriftDetector is expecting"):
+        detector.score(batch.with_columns(more=1.0))
+
+
 def test_an_example_goes_through_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), DriftDetector("cp-linear", n_permutations=99, rng=0))
     pipeline.fit(REFERENCE, driftdetector__example=BATCH + 1)

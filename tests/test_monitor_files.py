@@ -73,6 +73,19 @@ def test_a_batch_sent_twice_counts_once_and_the_same_rows_under_another_name_cou
     assert file.read().number_ == 3
 
 
+@pytest.mark.parametrize("history", [None, "history"])
+def test_a_batch_sent_again_gets_the_record_that_it_got_first(tmp_path, history):
+    path, batches = saved(tmp_path)
+    file = MonitorFile(path, history and tmp_path / history)
+    first = [file.update(batch, f"day {i}", path=f"day{i}.csv", explain=True) for i, batch in enumerate(batches)]
+    assert any(answer.alarm and answer.columns for answer in first)
+    assert None not in {answer.to_dict()[name] for answer in first for name in ("effect", "statistic", "seed", "path")}
+    for i, (batch, answer) in enumerate(zip(batches, first, strict=True)):
+        again = file.update(batch, f"day {i}")
+        assert again.known
+        assert again.to_dict() == answer.to_dict()
+
+
 def test_a_new_history_gets_what_the_file_knows(tmp_path):
     path, batches = saved(tmp_path, 4)
     send_all(path, None, batches)

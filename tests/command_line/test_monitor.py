@@ -79,6 +79,18 @@ def test_an_alarm_is_acknowledged_or_dismissed(watched, tmp_path):
     assert DriftMonitor.load(monitor).episode_ == 2
 
 
+def test_rows_of_the_new_state_are_read_with_the_column_of_the_strata(tmp_path):
+    rng = np.random.default_rng(3)
+    for name in ("old", "new"):
+        numbers = {column: rng.normal(size=60) for column in "uv"}
+        pl.DataFrame({**numbers, "site": ["a", "b"] * 30, "note": ["x"] * 60}).write_csv(tmp_path / f"{name}.csv")
+    written, monitor = ("--columns", "u,v"), tmp_path / "monitor"
+    assert run("fit", tmp_path / "old.csv", "-o", monitor, "--monitor", "--stratify-by", "site", *written, *QUICK).exit_code == 0
+    result = run("acknowledge", monitor, "--reference", tmp_path / "new.csv", *written)
+    assert result.exit_code == 0, result.output
+    assert DriftMonitor.load(monitor).episode_ == 1
+
+
 def test_a_batch_that_cannot_be_read_does_not_stop_the_others(watched, tmp_path):
     monitor, files = watched
     (tmp_path / "bad.csv").write_text("u,w\n1,2\n3,4\n")

@@ -231,10 +231,10 @@ def check(
     from cpmmd.cli.detection import Checking, Watching, check
     from cpmmd.storage.container import kind_of
 
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
     if kind_of(detector) == "monitor":
         if again or alpha is not None or missing is not None:
             raise typer.BadParameter("A monitor has its own level and counts each batch once: no --alpha, --again or --missing.")
-        reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format)
         watching = Watching(detector, history, metrics)
         alarm, failed = watching.check(batches or [], reading, Answering(json, report, explain, force))
         raise typer.Exit(ERROR if failed else int(alarm and not exit_zero))
@@ -242,7 +242,6 @@ def check(
         raise typer.BadParameter("--metrics is for a monitor (`cpmmd fit --monitor`).")
     if not batches and (history is None or report is None):
         raise typer.BadParameter("A batch is needed. Got none; without one, --history and --report draw what is known.")
-    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
     checking = Checking(alpha, history, again, missing)
     differs, failed = check(detector, batches or [], reading, checking, Answering(json, report, explain, force))
     raise typer.Exit(ERROR if failed else int(differs and not exit_zero))
@@ -254,7 +253,15 @@ def acknowledge(
     reference: Annotated[
         str | None, typer.Option("--reference", metavar="FILE", help="Rows of the new state; those since the change by default.")
     ] = None,
+    columns: settings.Columns = None,
+    drop: settings.Drop = None,
+    text: settings.Text = None,
+    dayfirst: settings.DayFirst = False,
+    date_format: settings.DateFormat = None,
+    decimal: settings.Decimal = ".",
+    encoding: settings.Encoding = "utf-8",
     format: settings.Format = None,
+    file_limit: settings.FileLimit = None,
 ) -> None:
     """Take a change that a monitor found for granted: the new state becomes the reference, evidence starts anew.
 
@@ -264,7 +271,8 @@ def acknowledge(
     """
     from cpmmd.cli.detection import acknowledge
 
-    acknowledge(monitor, reference, Reading.of(format=format))
+    reading = Reading.of(columns, drop, text, format, file_limit, dayfirst, date_format, decimal, encoding)
+    acknowledge(monitor, reference, reading)
 
 
 @app.command()

@@ -214,7 +214,7 @@ class Watching:
 
     def _send(self, monitor_file: Any, files: Sequence[str], reading: Reading, *, explain: bool) -> list[Heard]:
         heard, monitor = [], monitor_file.read()
-        aside = [name for name in (monitor.groups, monitor.strata) if name is not None]
+        aside = _aside(monitor)
         with progress("testing batches") as line:
             for done, (file, name) in enumerate(zip(files, batch_names(files), strict=True)):
                 line("batch", done + 1, len(files))
@@ -246,6 +246,11 @@ class Watching:
             title, command = f"Batches of {self.file}", again if len(again) <= COMMAND else None
             records = [*monitor_file.records(), *failed]
             write_series(records, path, alpha=monitor.alpha, title=title, command=command, alarm=monitor.alarm_)
+
+
+def _aside(monitor: Any) -> list[str]:
+    """Return the columns that say which rows belong together: read whatever columns were chosen."""
+    return [name for name in (monitor.groups, monitor.strata) if name is not None]
 
 
 def _is_metrics(path: Path) -> bool:
@@ -307,12 +312,13 @@ def acknowledge(file: str, reference: str | None, reading: Reading) -> None:
     """Begin a new episode with the rows since the change, or with those of a file."""
     from cpmmd.monitoring.monitor_file import MonitorFile
 
+    monitor_file = MonitorFile(file)
     if reference is None:
-        MonitorFile(file).acknowledge()
+        monitor_file.acknowledge()
     else:
-        (sample,) = reading.read([reference])
+        (sample,) = reading.read([reference], keep=_aside(monitor_file.read()))
         with calling_samples(reference=sample.label):
-            MonitorFile(file).acknowledge(sample.data)
+            monitor_file.acknowledge(sample.data)
     say(f"Acknowledged: {file} takes {'the rows since the change' if reference is None else reference} for the reference now.")
 
 

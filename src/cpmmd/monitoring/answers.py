@@ -56,7 +56,8 @@ def estimate(names: Sequence[str], numbers: Sequence[int], ranks: Sequence[tuple
     return Since(names[best], numbers[best], evidence)
 
 
-SAME = ("number", "rows", "wealth", "alarm", "level", "episode", "alpha", "method", "key", "path", "effect")  # in a record
+# Fields of an answer that its record holds under the same name
+SAME = ("number", "rows", "wealth", "alarm", "level", "episode", "alpha", "method", "key", "statistic", "seed", "path", "effect")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +104,8 @@ class MonitorAnswer:
     alpha: float  #: probability of a false alarm, ever
     method: str  #: the test
     key: str  #: of the batch's name and content
+    statistic: float | None = None  #: of the test of the batch by itself
+    seed: int | None = None  #: what the randomness of that test came from
     path: str | None = None  #: the file it came from, where it was one
     effect: float | None = None  #: how often a row of the batch is told from one that came before, where it was asked for
     columns: tuple[str, ...] = ()  #: the columns that moved most, where it was asked for
@@ -135,7 +138,6 @@ class MonitorAnswer:
 
     def to_dict(self) -> PlainDict:
         """Return the record of the batch in plain JSON types: what a history keeps and a series shows."""
-        result = self.result
         return plain_dict(
             {
                 "key": self.key,
@@ -145,11 +147,11 @@ class MonitorAnswer:
                 "rows": self.rows,
                 "pvalue": self.pvalue,
                 "adjusted": None,
-                "statistic": None if result is None else result.statistic,
+                "statistic": self.statistic,
                 "effect": self.effect,
                 "reject": self.differs,
                 "method": self.method,
-                "seed": None if result is None else result.seed,
+                "seed": self.seed,
                 "number": self.number,
                 "episode": self.episode,
                 "evalue": self.evalue,
@@ -184,10 +186,7 @@ def recall(record: PlainDict) -> MonitorAnswer:
         looks=tuple(LookResult(**{name: look[name] for name in names}) for look in record["looks"]),
         columns=tuple(record["columns"]),
         known=True,
-        **{
-            name: record[name]
-            for name in ("number", "rows", "wealth", "alarm", "level", "episode", "alpha", "method", "key", "path")
-        },
+        **{name: record[name] for name in SAME},
     )
 
 

@@ -299,10 +299,9 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             Small where the batch differs from the reference.
         """
         self._check_fitted()
-        width = np.shape(batch)[1:2]
-        if width not in ((), (self.n_features_in_,)):  # in the words that scikit-learn expects of this method
-            got, wanted = width[0], self.n_features_in_
-            raise InputError(f"X has {got} features, but {type(self).__name__} is expecting {wanted} features as input.")
+        width, wanted = np.shape(batch)[1:2], self.n_features_in_ + len(self._design.columns)
+        if width not in ((), (wanted,)):  # in the words that scikit-learn expects of this method
+            raise InputError(f"X has {width[0]} features, but {type(self).__name__} is expecting {wanted} features as input.")
         return self.test(batch).pvalue
 
     def key(self, batch: Any, *, missing: str | None = None) -> str:

@@ -17,6 +17,7 @@ from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
 from cpmmd.permutation.engine import Engine, left_out
 from cpmmd.permutation.fixed_reference import FixedReference
+from cpmmd.permutation.units import Units
 from cpmmd.procedures.base import Choice, Procedure, RunOptions
 from cpmmd.procedures.findings import Evidence
 from cpmmd.procedures.outcome import TestOutcome
@@ -109,7 +110,7 @@ class FrozenTest(Procedure):
         """Transform the batch, test it; the reference is the pool's X."""
         choice = self.frozen.choice
         of_batch = np.arange(pool.m, pool.m + pool.n)
-        ranking, bins = self.fixed.test(
+        ranking, bins, labels = self.fixed.test(
             choice.preparation.transform(pool, of_batch), n_permutations=options.n_permutations, rng=rng
         )
         tested = np.concatenate([self.frozen.test_rows, of_batch])[bins.order]
@@ -122,7 +123,7 @@ class FrozenTest(Procedure):
             preparation=choice.preparation,
             calibration=choice.calibration,
             notes=(*left_out(bins), *_note_unmarked(pool, choice.preparation)),
-            evidence=Evidence(pool, np.sort(tested), np.sort(self.frozen.train_rows)),
+            evidence=Evidence(pool, np.sort(tested), np.sort(self.frozen.train_rows), Units.of(bins, labels, tested)),
             engine=Engine.of(bins),
         )
 

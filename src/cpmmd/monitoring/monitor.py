@@ -350,6 +350,8 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             alpha=options.alpha,
             method=options.method,
             key=key,
+            statistic=own.result.statistic,
+            seed=own.result.seed,
         )
 
     def _plan(self) -> TestPlan:

@@ -10,6 +10,7 @@ from cpmmd.kernels.scaled import cut
 from cpmmd.permutation import mmd
 from cpmmd.permutation.binned import Bins, bin_counts, centre_sums, relabelings, sum_over_bins, take_bins
 from cpmmd.permutation.dense import rank_relabelings
+from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.ranking import Ranking
 
 # Rows, or bins of them, that are relabelled: their sums take 32 MB, and 999 relabelings 4 GFlop, tenths of a second.
@@ -32,8 +33,8 @@ class FixedReference:
         self.kernel, self.rows = kernel, rows
         self._kept: tuple[int, Array] | None = None  # bin size, sums: batches of one size share it
 
-    def test(self, batch: Array, *, n_permutations: int, rng: np.random.Generator) -> tuple[Ranking, Bins]:
-        """Return the permutation test of the reference against a batch, and the bins that were relabelled.
+    def test(self, batch: Array, *, n_permutations: int, rng: np.random.Generator) -> tuple[Ranking, Bins, Relabelings]:
+        """Return the permutation test of the reference against a batch, the bins that were relabelled, and how.
 
         Pools of up to 2000 rows are permuted row by row, larger ones in as many bins.
         """
@@ -46,7 +47,7 @@ class FixedReference:
         labels = relabelings(bins, n_permutations, label_stream)
         constant = mmd.quadratic_constant(bins.m, bins.n)
         ranking = rank_relabelings(centre_sums(sums, size), labels, constant=constant, mean=mean)
-        return ranking, bins
+        return ranking, bins, labels
 
     def _sums(self, bins: Bins, batch: Array) -> Array:
         """Return the sums over all bins: the reference's own from the cache, the others from new kernel values."""
