@@ -21,12 +21,12 @@ from .explain.values import Effect as Effect
 from .explain.values import Explanation as Explanation
 from .explain.values import RowEvidence as RowEvidence
 from .kernels.bandwidth import Bandwidth as Bandwidth
+from .kernels.bandwidth import LaplacianL1 as LaplacianL1
+from .kernels.bandwidth import Radius as Radius
 from .kernels.deep.families import Deep as Deep
 from .kernels.deep.families import Mixture as Mixture
-from .kernels.laplacian_l1 import LaplacianL1 as LaplacianL1
 from .kernels.linear_map import LinearMap as LinearMap
 from .kernels.polynomial import Polynomial as Polynomial
-from .kernels.radius import Radius as Radius
 from .monitoring.answers import BatchResult as BatchResult
 from .monitoring.answers import LookResult as LookResult
 from .monitoring.answers import MonitorAnswer as MonitorAnswer

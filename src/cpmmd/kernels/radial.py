@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,9 +13,8 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict
 from cpmmd.errors import unknown_name
-from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import Tensors
-from cpmmd.kernels.laplacian_l1 import LaplacianL1
+from cpmmd.kernels.bandwidth import Bandwidth, LaplacianL1
+from cpmmd.kernels.base import LAPLACIAN, BaseKernel, Description, FrozenKernel
 
 RADIAL = "radial"  # what files call the family of these kernels: it is a list of names, not a class
 
@@ -66,20 +64,29 @@ def collection_names(kernels: str | Sequence[str]) -> tuple[str, ...]:
 
 def distances(norm: str, rows: Array, others: Array | None = None) -> Array:
     """Return the L1 or L2 distances of all pairs."""
-    if norm == "l2":
-        return Bandwidth("laplacian").exponents(rows, others)  # the Laplacian's exponent is the distance
-    return LaplacianL1().exponents(rows, others)
+    family = Bandwidth("laplacian") if norm == "l2" else LaplacianL1()
+    return family.exponents(rows, others)  # a Laplacian's exponent is the distance
 
 
-@dataclass(frozen=True)
-class RadialKernel:
+@dataclass(frozen=True, eq=False)
+class RadialKernel(FrozenKernel):
     """A radial kernel at one bandwidth."""
 
     name: str
     bandwidth: float
 
-    bound: ClassVar[float] = 1.0
-    base_lipschitz: ClassVar[float] = 1.0  # an upper bound on the slope of every profile here
+    family_name = RADIAL
+    described = ("bandwidth",)
+
+    @property
+    def options(self) -> PlainDict:
+        """Which of the radial functions it is."""
+        return {"name": self.name}
+
+    @property
+    def base_kernel(self) -> BaseKernel:
+        """The Laplacian, whose bound and slope of 1 no radial function here exceeds."""
+        return LAPLACIAN
 
     @property
     def lipschitz(self) -> float:
@@ -96,20 +103,12 @@ class RadialKernel:
         return profile(self.name).values(apart / self.bandwidth)
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
+        """Return the kernel matrix of ``rows`` with ``others`` (or with themselves)."""
         return self.of_distances(distances(self.norm, rows, others))
 
-    def to_dict(self) -> PlainDict:
-        """Describe the kernel in plain JSON types."""
-        return {"family": RADIAL, "options": {"name": self.name}, "bandwidth": self.bandwidth}
-
-    def tensors(self) -> Tensors:
-        """Return no arrays: the description says it all."""
-        return {}
-
     @classmethod
-    def restore(cls, described: Mapping[str, Any]) -> RadialKernel:
-        """Return the kernel that :meth:`to_dict` described."""
+    def restore(cls, described: Description) -> RadialKernel:
+        """Return the kernel that its description says."""
         profile(described["options"]["name"])
         return cls(described["options"]["name"], validation.positive("bandwidth", described["bandwidth"]))
 

@@ -9,10 +9,8 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.errors import InputError
-from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.laplacian_l1 import LaplacianL1
+from cpmmd.kernels.bandwidth import Bandwidth, LaplacianL1, Radius
 from cpmmd.kernels.polynomial import Polynomial
-from cpmmd.kernels.radius import Radius
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.permutation.paths import GRID_RATIO, Grid, bandwidth_multiples
 

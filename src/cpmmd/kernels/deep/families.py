@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.data.preparation import PreparedPool
-from cpmmd.kernels.base import Tensors, TrainedFamily
+from cpmmd.kernels.base import Description, Tensors, TrainedFamily
 
 if TYPE_CHECKING:
     import torch
@@ -95,13 +95,13 @@ class Deep(TrainedFamily):
             raise validation.wrong("lipschitz", "must be a function", self.lipschitz)
 
     def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> DeepTrainable:
-        """Return this class on one training half, for gradient ascent."""
+        """Return the family on one training half, for gradient ascent."""
         from cpmmd.kernels.deep.feature_kernel import DeepTrainable
 
         return DeepTrainable(self, train, dtype, device)
 
     @classmethod
-    def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> DeepKernel:
+    def restore(cls, described: Description, tensors: Tensors, module: nn.Module | None) -> DeepKernel:
         """Return the kernel that was saved; one of a user's own module needs that module."""
         from cpmmd.kernels.deep.feature_kernel import DeepKernel
 
@@ -166,13 +166,13 @@ class Mixture(TrainedFamily):
         validation.open_unit("epsilon", self.epsilon)
 
     def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> MixtureTrainable:
-        """Return this class on one training half, for gradient ascent."""
+        """Return the family on one training half, for gradient ascent."""
         from cpmmd.kernels.deep.mixture import MixtureTrainable
 
-        return MixtureTrainable(self, self.features.trainable(train, dtype, device))
+        return MixtureTrainable(self, train, dtype, device)
 
     @classmethod
-    def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> MixtureKernel:
+    def restore(cls, described: Description, tensors: Tensors, module: nn.Module | None) -> MixtureKernel:
         """Return the kernel that was saved."""
         from cpmmd.kernels.deep.mixture import MixtureKernel
 
