@@ -72,11 +72,11 @@ from .studies.many import run_many as run_many
 from .studies.multiplicity import benjamini_hochberg as benjamini_hochberg
 from .studies.multiplicity import benjamini_yekutieli as benjamini_yekutieli
 from .studies.planning import power_from_pilot as power_from_pilot
-from .studies.power_study import power_study as power_study
 from .studies.power_table import PowerRow as PowerRow
 from .studies.power_table import PowerTable as PowerTable
+from .studies.study import Repetition as Repetition
 from .studies.study import Study as Study
-from .studies.study_table import Repetition as Repetition
-from .studies.study_table import StudyTable as StudyTable
+from .studies.study import StudyTable as StudyTable
+from .studies.study import power_study as power_study
 
 __version__: str
