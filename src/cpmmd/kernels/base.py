@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class BaseKernel:
     """k(u, u') = exp(-e(u - u') / bandwidth^power), with e the base kernel's exponent."""
 
-    name: str  # what it is called
+    name: str
     power: int  # 2 for squared distances, 1 for distances
     bound: float  # nu: 0 <= k <= nu
     lipschitz: float  # l: |k(u, v) - k(u', v)| <= l |u - u'| at bandwidth 1
@@ -100,19 +100,20 @@ class Kernel(Protocol):
 
 
 class FrozenKernel(Kernel):
-    """What the kernels of this package share. Each says its formula (``gram``), ``lipschitz`` and what describes it."""
+    """What the kernels of this package share: each says its formula (``gram``), its ``lipschitz`` and what describes it."""
 
+    family: KernelFamily
     described: ClassVar[tuple[str, ...]]  # the fields and properties that stand in its description
 
     @property
-    @abstractmethod
     def family_name(self) -> str:
         """What files call its family."""
+        return type(self.family).__name__
 
     @property
     def options(self) -> PlainDict:
-        """The options of its family."""
-        return {}
+        """The options of its family, as files hold them."""
+        return dict(vars(self.family))
 
     @property
     def base_kernel(self) -> BaseKernel:
@@ -136,7 +137,7 @@ class FrozenKernel(Kernel):
     def to_dict(self) -> PlainDict:
         """Return the kernel in plain JSON types."""
         own = {name: to_plain(getattr(self, name)) for name in self.described}
-        return {"family": self.family_name, "options": self.options, **own}
+        return {"family": self.family_name, "options": dict(self.options), **own}
 
     def __eq__(self, other: object) -> bool:
         """Whether description and arrays are the same: a kernel from a file is the one that was saved."""

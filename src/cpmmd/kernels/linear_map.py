@@ -9,7 +9,6 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels
-from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import counted
 from cpmmd.data.preparation import PreparedPool
 from cpmmd.errors import InputError
@@ -84,7 +83,6 @@ class LinearMap(TrainedFamily):
         return columns if self.rank is None else min(self.rank, columns)
 
     def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> LinearTrainable:
-        """Return the family on one training half, for gradient ascent."""
         from cpmmd.kernels.deep.feature_kernel import LinearTrainable
 
         return LinearTrainable(self, train, dtype, device)
@@ -123,13 +121,7 @@ class LinearMapKernel(FeatureKernel):
     # which columns varied in the training half. The others are in W, for a later sample may vary in them, but have no weight.
     varying: Labels
 
-    family_name = "LinearMap"
     described = ("shape", "column_weights", "lipschitz")
-
-    @property
-    def options(self) -> PlainDict:
-        """The fields of the family."""
-        return dict(vars(self.family))
 
     @property
     def shape(self) -> tuple[int, ...]:

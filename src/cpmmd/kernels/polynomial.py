@@ -29,8 +29,6 @@ class Polynomial(ScaleFamily):
     --------
     >>> import numpy as np
     >>> from cpmmd import Polynomial, SplitTest, two_sample_test
-    >>> Polynomial(degree=3)
-    Polynomial(degree=3, base='laplacian')
     >>> data = np.random.default_rng(0)
     >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
     >>> two_sample_test(x, y, method=SplitTest(Polynomial(degree=2)), rng=0).reject

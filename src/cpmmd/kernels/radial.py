@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,7 @@ from cpmmd.kernels.base import LAPLACIAN, BaseKernel, Description, FrozenKernel
 RADIAL = "radial"  # what files call the family of these kernels: it is a list of names, not a class
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(NamedTuple):
     """A radial function and the norm it goes with."""
 
     norm: str
@@ -103,7 +103,6 @@ class RadialKernel(FrozenKernel):
         return profile(self.name).values(apart / self.bandwidth)
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Return the kernel matrix of ``rows`` with ``others`` (or with themselves)."""
         return self.of_distances(distances(self.norm, rows, others))
 
     @classmethod

@@ -28,6 +28,7 @@ class RegularisedKernel(FrozenKernel):
     projection: Array  # to the pool's principal directions, each times its weight
 
     family_name = REGULARISED
+    options = {}  # noqa: RUF012 - a family of its own, without any
     described = ("gamma", "inner")
 
     @property

@@ -11,7 +11,6 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Real
-from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError, Setting
 from cpmmd.kernels.base import BaseKernel, Description, FrozenKernel, KernelFamily, Tensors, base_kernel
 
@@ -75,36 +74,28 @@ class LiftedRows(Lifted):
         return cls(norms, left, tuple(np.ascontiguousarray(power.T) for power in right))
 
     def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
-        """Return |Psi(x_i) - Psi(z_j)|^2 for a tile of pairs, duplicates exactly at zero.
-
-        What the products' rounding leaves of a zero distance is set to zero: a square root would blow 1e-16 up to 1e-8.
-        """
+        """Return |Psi(x_i) - Psi(z_j)|^2 for a tile of pairs, duplicates exactly at zero."""
         assert isinstance(others, LiftedRows)
-        products = [a[rows] @ b[:, columns] for a, b in zip(self.left, others.right, strict=True)]
-        tile = _distances_from_power_sums(products)
+        *sums, total = (a[rows] @ b[:, columns] for a, b in zip(self.left, others.right, strict=True))  # P_1, ..., P_{p-1} and V
+        degree, term = len(sums) + 1, np.empty_like(total)
+        h = sums[:1]  # h_1, h_2, ...
+        for k in range(2, degree):
+            value = sums[0] * h[k - 2]
+            for i in range(2, k):
+                value += np.multiply(sums[i - 1], h[k - i - 1], out=term)
+            value += sums[k - 1]
+            value *= 1 / k
+            h.append(value)
+        for i in range(1, degree):
+            np.add(sums[i - 1], degree, out=term)
+            term *= h[degree - i - 1]
+            total += term
+        total *= -2 / degree
         a, b = self.norms[rows], others.norms[columns]
-        if tile.min() <= ZERO * (a.max() + b.max()):
-            np.putmask(tile, tile <= ZERO * np.add.outer(a, b), 0.0)
-        return tile
-
-
-def _distances_from_power_sums(power_sums: list[Array]) -> Array:
-    """Return the squared distances from P_1, ..., P_{p-1} and V, overwriting V."""
-    degree, total = len(power_sums), power_sums[-1]
-    h, term = [power_sums[0]], np.empty_like(total)  # h_1, h_2, ...
-    for k in range(2, degree):
-        value = power_sums[0] * h[k - 2]
-        for i in range(2, k):
-            value += np.multiply(power_sums[i - 1], h[k - i - 1], out=term)
-        value += power_sums[k - 1]
-        value *= 1 / k
-        h.append(value)
-    for i in range(1, degree):
-        np.add(power_sums[i - 1], degree, out=term)
-        term *= h[degree - i - 1]
-        total += term
-    total *= -2 / degree
-    return total
+        # What the products' rounding leaves of a zero distance is set to zero: a square root would blow 1e-16 up to 1e-8.
+        if total.min() <= ZERO * (a.max() + b.max()):
+            np.putmask(total, total <= ZERO * np.add.outer(a, b), 0.0)
+        return total
 
 
 def _homogeneous_sum(power_sums: list[Array]) -> Array:
@@ -222,16 +213,6 @@ class ScaledKernel(FrozenKernel):
     described = ("bandwidth", "lift_lipschitz", "lipschitz")
 
     @property
-    def family_name(self) -> str:
-        """The family's class."""
-        return type(self.family).__name__
-
-    @property
-    def options(self) -> PlainDict:
-        """The fields of the family."""
-        return dict(vars(self.family))
-
-    @property
     def base_kernel(self) -> BaseKernel:
         """The base kernel of the family."""
         return self.family.base_kernel
@@ -242,7 +223,6 @@ class ScaledKernel(FrozenKernel):
         return self.lift_lipschitz / self.bandwidth
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Return the kernel matrix of ``rows`` with ``others`` (or with themselves)."""
         return self.family.gram(self.bandwidth, rows, others)
 
     def __str__(self) -> str:

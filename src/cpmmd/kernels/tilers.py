@@ -84,7 +84,6 @@ class GaussianTiler(Tiler):
 
     @property
     def n_kernels(self) -> int:
-        """One for each bandwidth."""
         return len(self.bandwidths)
 
     def settled(self, blocks: Iterable[Array]) -> GaussianTiler:
@@ -113,7 +112,6 @@ class GaussianTiler(Tiler):
         return left, right
 
     def tiles(self, a: Products, i: slice, b: Products, j: slice, scratch: Scratch) -> Iterator[Tile]:
-        """Yield the kernel of every bandwidth."""
         left, right = a[0][i], b[1][:, j]
         exponent = scratch.tile("exponent", (len(left), right.shape[1]))
         with np.errstate(over="ignore"):  # far rows: exp gives 0
@@ -138,15 +136,12 @@ class DistanceTiler(Tiler):
 
     @property
     def n_kernels(self) -> int:
-        """One for each bandwidth of each family."""
         return sum(map(len, self.bandwidths))
 
     def operand(self, rows: Array) -> Lifted:
-        """Lift the rows."""
         return self.families[0].lift_checked(rows, self.centre)
 
     def tiles(self, a: Lifted, i: slice, b: Lifted, j: slice, scratch: Scratch) -> Iterator[Tile]:
-        """Yield the kernel of every bandwidth, family after family."""
         distances = a.distances(i, b, j)
         for family, bandwidths in zip(self.families, self.bandwidths, strict=True):
             yield from _family_tiles(family, bandwidths, distances, scratch)
@@ -179,11 +174,9 @@ class GramTiler(Tiler):
     kernel: Kernel
 
     def operand(self, rows: Array) -> Array:
-        """Return the rows as they are."""
         return rows
 
     def tiles(self, a: Array, i: slice, b: Array, j: slice, scratch: Scratch) -> Iterator[Tile]:  # noqa: ARG002
-        """Yield the kernel."""
         yield self.kernel.gram(a[i], b[j]).astype(np.float32)
 
 

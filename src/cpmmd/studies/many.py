@@ -20,7 +20,7 @@ from cpmmd.studies.multiplicity import find_correction
 
 Pair = tuple[object, object]
 Item = tuple[str, "Pair | Callable[[], Pair]", int, TestOptions]  # name, samples, seed, options
-Answers = Mapping[str, TestResult | Exception]
+Answers = dict[str, TestResult | Exception]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,10 @@ class ManyResults:
     @property
     def failures(self) -> dict[str, str]:
         """A sentence for each test that gave no answer."""
-        own = {name: "" if isinstance(error, CpmmdError) else f"{type(error).__name__}: " for name, error in self.errors.items()}
-        return {name: f"{own[name]}{error}" for name, error in self.errors.items()}
+        return {
+            name: str(error) if isinstance(error, CpmmdError) else f"{type(error).__name__}: {error}"
+            for name, error in self.errors.items()
+        }
 
     @property
     def rejected(self) -> tuple[str, ...]:
@@ -160,8 +162,8 @@ def _level_alone(alpha: float, tests: int, correction: str) -> float:
     return alpha / (tests * find_correction(correction).factor(tests))
 
 
-def _run(items: list[Item], workers: int | None, progress: Progress | None, stage: str) -> dict[str, TestResult | Exception]:
-    answers: dict[str, TestResult | Exception] = {}
+def _run(items: list[Item], workers: int | None, progress: Progress | None, stage: str) -> Answers:
+    answers: Answers = {}
     for name, answer in map_tasks(_one, items, n_jobs=workers):
         answers[name] = answer
         if progress is not None:

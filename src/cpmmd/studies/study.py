@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -102,12 +102,21 @@ class Study:
         StudyTable
             Of all finished repetitions, those of earlier runs among them.
         """
-        if path is None:
-            return self._table(self._finish([], lambda _: None, n_jobs, progress))
-        journal = self._journal(path)
-        done = journal.read()
-        with journal.open() as append:
-            return self._table(self._finish(done, lambda one: append(one.line()), n_jobs, progress))
+        journal = None if path is None else self._journal(path)
+        done = [] if journal is None else journal.read()
+        finished = {one.key for one in done if one.error is None}
+        wanted = [(cell, repetition) for repetition in range(self.repetitions) for cell in self.cells]
+        left = [item for item in wanted if _key(*item) not in finished]
+        work = partial(_run_one, self.task, (self.name, self.seed), self.data_keys)
+        with nullcontext() if journal is None else journal.open() as append:
+            news = parallel.map_tasks(work, left, n_jobs=validation.jobs(n_jobs))
+            for count, one in enumerate(news, start=len(wanted) - len(left) + 1):
+                done.append(one)
+                if append is not None:
+                    append(one.line())
+                if progress is not None:
+                    progress(self.name, count, len(wanted))
+        return self._table(done)
 
     def read(self, path: str | Path) -> StudyTable:
         """Return the table of what is finished, running nothing.
@@ -127,20 +136,6 @@ class Study:
     def _journal(self, path: str | Path) -> _Journal:
         header = {"study": self.name, "seed": self.seed, "settings": dict(self.settings)}
         return _Journal(Path(path), json.loads(json.dumps(header)))
-
-    def _finish(
-        self, done: list[Repetition], keep: Callable[[Repetition], None], n_jobs: int | None, progress: Progress | None
-    ) -> list[Repetition]:
-        finished = {one.key for one in done if one.error is None}
-        wanted = [(cell, repetition) for repetition in range(self.repetitions) for cell in self.cells]
-        left = [item for item in wanted if _key(*item) not in finished]
-        work = partial(_run_one, self.task, (self.name, self.seed), self.data_keys)
-        for count, one in enumerate(parallel.map_tasks(work, left, n_jobs=validation.jobs(n_jobs)), len(wanted) - len(left) + 1):
-            keep(one)
-            done.append(one)
-            if progress is not None:
-                progress(self.name, count, len(wanted))
-        return done
 
     def _table(self, done: list[Repetition]) -> StudyTable:
         """Put the repetitions that belong to this study in order; the last word on each counts."""

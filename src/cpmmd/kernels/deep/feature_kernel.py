@@ -140,7 +140,6 @@ class DeepKernel(FeatureKernel):
     scale: float
     spectral_product: float  # lipschitz bound of the network itself; ``lipschitz`` includes the input scale
 
-    family_name = "Deep"
     described = ("module", "row_shape", "scale", "spectral_product", "lipschitz")
 
     @property

@@ -52,12 +52,17 @@ class MixtureTrainable(DeepTrainable):
         return K.masked_fill(torch.eye(K.shape[-1], dtype=torch.bool, device=K.device), 1.0)
 
     def _squared_distances(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return |x_i - x_j|^2; those of the whole training half are computed once."""
-        if rows is not self.inputs():
-            return squared_distances(rows)
-        if self._distances is None:
-            self._distances = squared_distances(rows)
-        return self._distances
+        """Return |x_i - x_j|^2, exactly zero between equal rows; those of the whole training half are computed once."""
+        whole = rows is self.inputs()
+        if whole and self._distances is not None:
+            return self._distances
+        # From differences of coordinates: products would leave up to 1e-4 between equal rows in single precision. Where all
+        # other values of q are next to nothing, that rounding is all that a bandwidth's gradient has, and Adam makes full steps
+        # of it.
+        apart = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist").square()
+        if whole:
+            self._distances = apart
+        return apart
 
     def lipschitz(self, parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
         """Return (1 - eps) Pi / feature_bandwidth + eps / input_bandwidth, and Pi."""
@@ -84,13 +89,6 @@ def _weights(parameters: Parameters) -> Parameters:
     return {name: p for name, p in parameters.items() if name not in SCALARS}
 
 
-def squared_distances(rows: torch.Tensor) -> torch.Tensor:
-    """Return |x_i - x_j|^2 from differences of coordinates, exactly zero between equal rows."""
-    # Products would leave up to 1e-4 between equal rows in single precision. Where all other values of q are next to nothing,
-    # that rounding is all that a bandwidth's gradient has, and Adam makes full steps of it.
-    return torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist").square()
-
-
 def _median_distance(rows: torch.Tensor) -> float:
     distances = torch.pdist(rows)
     distinct = distances[distances > 0]
@@ -107,7 +105,7 @@ class MixtureKernel(FrozenKernel):
     input_bandwidth: float
     epsilon: float
 
-    family_name = "Mixture"
+    options = {}  # noqa: RUF012 - the numbers below say more than where training began
     described = ("feature_bandwidth", "input_bandwidth", "epsilon", "lipschitz", "deep")
 
     @property

@@ -131,7 +131,6 @@ class Mlp(Network):
         return drawn
 
     def features(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
-        """One batched product a layer."""
         hidden = rows.expand(parameters["weight0"].shape[0], *rows.shape)
         for layer in range(len(self.sizes) - 1):
             if layer:
@@ -167,7 +166,6 @@ class ModuleNetwork(Network):
             self.steps = lipschitz_steps(module)
 
     def initialise(self, seeds: list[int], dtype: torch.dtype, device: str) -> Parameters:
-        """Stack copies of the module's weights."""
         self.fixed = {n: b.to(device, dtype if b.is_floating_point() else b.dtype) for n, b in self.fixed.items()}
         return {name: p.to(device, dtype).expand(len(seeds), *p.shape).clone() for name, p in self.trained.items()}
 
