@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -76,8 +75,8 @@ def _some_rows(pool: Pool, size: int, rng: np.random.Generator) -> Pool:
 
 
 def power_from_pilot(
-    x: Any,
-    y: Any,
+    x: object,
+    y: object,
     sizes: Iterable[int],
     *,
     target: float = 0.8,
@@ -91,9 +90,9 @@ def power_from_pilot(
     scale: str | None = None,
     missing: str = "error",
     progress: Progress | None = None,
-    groups: Any = None,
-    strata: Any = None,
-    pairs: Any = None,
+    groups: object = None,
+    strata: object = None,
+    pairs: object = None,
     blocks: int | str | None = None,
 ) -> PowerTable:
     """Estimate from pilot samples how often a test would find their difference at other sample sizes.
