@@ -22,12 +22,12 @@ from .explain.values import Effect as Effect
 from .explain.values import Explanation as Explanation
 from .explain.values import RowEvidence as RowEvidence
 from .kernels.bandwidth import Bandwidth as Bandwidth
+from .kernels.bandwidth import LaplacianL1 as LaplacianL1
+from .kernels.bandwidth import Radius as Radius
 from .kernels.deep.families import Deep as Deep
 from .kernels.deep.families import Mixture as Mixture
-from .kernels.laplacian_l1 import LaplacianL1 as LaplacianL1
 from .kernels.linear_map import LinearMap as LinearMap
 from .kernels.polynomial import Polynomial as Polynomial
-from .kernels.radius import Radius as Radius
 from .monitoring.answers import BatchResult as BatchResult
 from .monitoring.answers import LookResult as LookResult
 from .monitoring.answers import MonitorAnswer as MonitorAnswer
@@ -72,11 +72,11 @@ from .studies.many import run_many as run_many
 from .studies.multiplicity import benjamini_hochberg as benjamini_hochberg
 from .studies.multiplicity import benjamini_yekutieli as benjamini_yekutieli
 from .studies.planning import power_from_pilot as power_from_pilot
-from .studies.power_study import power_study as power_study
 from .studies.power_table import PowerRow as PowerRow
 from .studies.power_table import PowerTable as PowerTable
+from .studies.study import Repetition as Repetition
 from .studies.study import Study as Study
-from .studies.study_table import Repetition as Repetition
-from .studies.study_table import StudyTable as StudyTable
+from .studies.study import StudyTable as StudyTable
+from .studies.study import power_study as power_study
 
 __version__: str

@@ -30,11 +30,9 @@ from cpmmd.engines.paths import (
 from cpmmd.engines.tiles import tile_statistics
 from cpmmd.errors import InputError
 from cpmmd.evidence import Ranking, tail_scores
-from cpmmd.kernels.bandwidth import Bandwidth
+from cpmmd.kernels.bandwidth import Bandwidth, LaplacianL1, Radius
 from cpmmd.kernels.base import Kernel
-from cpmmd.kernels.laplacian_l1 import LaplacianL1
 from cpmmd.kernels.polynomial import Polynomial
-from cpmmd.kernels.radius import Radius
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.kernels.tilers import tiler_for
 from cpmmd.procedures.base import Method, Procedure, RunOptions
