@@ -32,7 +32,7 @@ PARQUET, ARROW, STREAM = "parquet", "arrow", "stream"
 READY = b"ready\n"
 SUFFIXES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 LARGE = 100_000_000  # bytes of a file after which the process ends, so that it keeps none of them
-SERVE = "from cpmmd.data.files.trial import serve; serve()"
+SERVE = f"from {__name__} import serve; serve()"
 
 
 def expect(names: Iterable[str]) -> None:
