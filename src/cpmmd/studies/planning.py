@@ -54,8 +54,7 @@ class _Plan:
             self.pool,
             numbers=Matrix(self.pool.numbers[rows]),
             categories={name: values[rows] for name, values in self.pool.categories.items()},
-            m=size,
-            n=size,
+            sizes=(size, size),
             kept=None,
         )
         with reporting_to(None):  # what counts is how many draws are done
@@ -169,7 +168,7 @@ def power_from_pilot(
         target=target,
         method=test.options.method,
         alpha=test.options.alpha,
-        pilot=sizes_of,
+        pilot=(sizes_of[0], sizes_of[1]),
         n_permutations=test.options.n_permutations,
         seed=seed,
         notes=pool.notes,
