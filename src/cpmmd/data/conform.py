@@ -35,7 +35,11 @@ def conform(data: object, reference: Table, name: str) -> tuple[Table, tuple[str
     else:
         return _by_position(read_table(_numbers_in_text(data, notes), name), reference, name, notes), tuple(notes)
     table = _convert(table, reference, name, notes)
-    notes += _note_unseen(table, reference)
+    for column, values in table.categories.items():
+        new = {v for v in values if v is not None} - set(reference.categories[column])
+        if new:
+            rows = counted(sum(v in new for v in values), "row holds", "rows hold")
+            notes.append(f"column {column!r}: {rows} categories unseen in the reference: {name_some(sorted(new))}")
     return table, tuple(notes)
 
 
@@ -150,14 +154,3 @@ def _as_day(text: str) -> float:
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     return float(as_days(np.array([moment], dtype="datetime64[us]"))[0])
-
-
-def _note_unseen(table: Table, reference: Table) -> list[str]:
-    """Name the categories that the reference does not have."""
-    notes = []
-    for column, values in table.categories.items():
-        new = {v for v in values if v is not None} - set(reference.categories[column])
-        if new:
-            rows = counted(sum(v in new for v in values), "row holds", "rows hold")
-            notes.append(f"column {column!r}: {rows} categories unseen in the reference: {name_some(sorted(new))}")
-    return notes

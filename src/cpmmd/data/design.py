@@ -33,6 +33,25 @@ AT_ODDS = {
 }
 BLOCKS_NOTE = "blocks are exchangeable as far as dependence fades within their length: the level is approximate"
 MOST_STRATA = 1000  # more are no strata but groups, pairs or names of rows
+GROUPS, STRATA, PAIRS = Setting("groups"), Setting("strata"), Setting("pairs")
+NO_NAMES = (
+    "{parameter} names a column, {column!r}, but {sample} is an array, whose columns have no names. Pass an array for each "
+    "sample instead."
+)
+WITHOUT_VALUE = (
+    "{parameter} must have a value in every row. It is missing in {count} of {sample}, the first of them {row} (counted from 0); "
+    "fill them in, or leave those rows out."
+)
+MANY_STRATA = (
+    "Strata must be few enough to have many rows each, at most {most}. Got {count}; if they name units that rows belong to, pass "
+    "them as {groups}, if one row of each sample as {pairs}, or make fewer of them."
+)
+LONELY_STRATA = "A stratum must have rows of {both} samples. None of the {count} has, such as {names}; labels cannot move."
+LONELY_PAIR = "Every pair must have rows in {both} samples. {count} in {one} only: {of}. Leave them out, or add their partners."
+TORN_GROUP = (
+    "A group must stand in one sample, for it changes sides whole. {count} in {both}: {groups}. If the same groups were seen "
+    "twice, pass {pairs} instead; if labels should move inside them, {strata}."
+)
 
 Coded = Mapping[str, tuple[Rows, Objects]]  # by argument: a number for each row of the pool, and what numbers stand for
 
@@ -96,19 +115,17 @@ class DesignOptions:
             if name in NAMED
         }
         for name, values in aside.items():
-            _refuse_missing(values, name, sample)
+            # NaN and NaT differ from themselves; other marks are known one by one.
+            gaps = np.array([is_missing(v) for v in values], dtype=bool) if values.dtype.kind == "O" else values != values
+            if gaps.any():
+                count = counted(int(gaps.sum()), "row")
+                raise InputError(WITHOUT_VALUE, parameter=name, sample=sample, row=int(gaps.argmax()), count=count)
         return replace(_without(table, self.columns, sample), aside=aside) if aside else table
 
 
 def _column(table: Table, column: str, sample: str, parameter: str) -> Values:
     if not table.named:
-        raise InputError(
-            "{parameter} names a column, {column!r}, but {sample} is an array, whose columns have no names. Pass an array for "
-            "each sample instead.",
-            parameter=parameter,
-            sample=sample,
-            column=column,
-        )
+        raise InputError(NO_NAMES, parameter=parameter, sample=sample, column=column)
     if column in table.categories:
         return table.categories[column]
     if column not in table.number_names:
@@ -127,13 +144,8 @@ def _array(value: object, table: Table, sample: str, samples: Sequence[str], par
         raise validation.wrong(parameter, f"must be the name of a column of {every} arrays, one for each", type(value).__name__)
     own = parts[samples.index(sample)]
     if len(own) != table.rows:
-        raise InputError(
-            "{parameter} must have a value for each row. Got {got} for the {rows} of {sample}.",
-            parameter=parameter,
-            sample=sample,
-            got=len(own),
-            rows=counted(table.rows, "row"),
-        )
+        rule = "{parameter} must have a value for each row. Got {got} for the {rows} of {sample}."
+        raise InputError(rule, parameter=parameter, sample=sample, got=len(own), rows=counted(table.rows, "row"))
     return own
 
 
@@ -146,20 +158,6 @@ def _as_array(values: object) -> Values:
     return np.asarray(values)
 
 
-def _refuse_missing(values: Values, parameter: str, sample: str) -> None:
-    # NaN and NaT differ from themselves; other marks are known one by one.
-    gaps = np.array([is_missing(v) for v in values], dtype=bool) if values.dtype.kind == "O" else values != values
-    if gaps.any():
-        raise InputError(
-            "{parameter} must have a value in every row. It is missing in {count} of {sample}, the first of them {row} "
-            "(counted from 0); fill them in, or leave those rows out.",
-            parameter=parameter,
-            sample=sample,
-            row=int(gaps.argmax()),
-            count=counted(int(gaps.sum()), "row"),
-        )
-
-
 def _without(table: Table, columns: tuple[str, ...], sample: str) -> Table:
     """Return a table without some columns."""
     if not columns:
@@ -167,9 +165,8 @@ def _without(table: Table, columns: tuple[str, ...], sample: str) -> Table:
     kept = [j for j, name in enumerate(table.number_names) if name not in columns]
     left = {name: values for name, values in table.categories.items() if name not in columns}
     if not kept and not left:
-        raise InputError(
-            "There must be a column to compare. {Sample} has none but {named}.", sample=sample, named=", ".join(columns)
-        )
+        rule = "There must be a column to compare. {Sample} has none but {named}."
+        raise InputError(rule, sample=sample, named=", ".join(columns))
     return replace(
         table,
         numbers=Chosen(table.numbers, columns=np.array(kept, dtype=np.intp)),
@@ -193,12 +190,9 @@ def codes(parts: Sequence[Values], parameter: str) -> tuple[Rows, Objects]:
     """Return a number for each value of all samples, and what each number stands for, as text."""
     kinds = {part.dtype.kind for part in parts}
     if len(kinds) > 1 and kinds & set("mM"):
-        raise InputError(
-            "{parameter} must be of one kind in {both} samples. Got {types}; convert one of them.",
-            parameter=parameter,
-            both=both(len(parts)),
-            types=" and ".join(str(part.dtype) for part in parts),
-        )
+        types = " and ".join(str(part.dtype) for part in parts)
+        rule = "{parameter} must be of one kind in {both} samples. Got {types}; convert one of them."
+        raise InputError(rule, parameter=parameter, both=both(len(parts)), types=types)
     if "O" in kinds or (kinds & set("US") and kinds - set("US")):
         parts = [as_texts(part).astype(str) for part in parts]
     levels, numbers = np.unique(np.concatenate(parts), return_inverse=True)
@@ -241,17 +235,12 @@ def _pairs(coded: Coded, sample: Rows) -> Rows:
     found = _stands_in(pair, sample)
     lonely = ~found.all(axis=1)
     if lonely.any():
-        raise InputError(
-            "Every pair must have rows in {both} samples. {count} in {one} only: {pairs}. Leave them out, or add their partners.",
-            parameter="pairs",
-            both=both(found.shape[1]),
-            one="one" if found.shape[1] == 2 else "some",
-            count=counted(int(lonely.sum()), "stands", "stand"),
-            pairs=name_some(names[lonely]),
-        )
+        count, named = counted(int(lonely.sum()), "stands", "stand"), name_some(names[lonely])
+        every, one = ("both", "one") if found.shape[1] == 2 else ("all", "some")
+        raise InputError(LONELY_PAIR, parameter="pairs", both=every, one=one, count=count, of=named)
     if "groups" not in coded:
         return pair
-    _require_inside(pair, coded["groups"][0], names, what="pair", of="group", parameter="pairs")
+    _require_inside(pair, coded["groups"][0], names, "pair", "group")
     return coded["groups"][0]
 
 
@@ -261,24 +250,11 @@ def _strata(coded: Coded, sample: Rows) -> Rows:
         return np.zeros(len(sample), dtype=np.intp)
     stratum, names = coded["strata"]
     if len(names) > MOST_STRATA:
-        raise InputError(
-            "Strata must be few enough to have many rows each, at most {most}. Got {count}; if they name units that rows belong "
-            "to, pass them as {groups}, if one row of each sample as {pairs}, or make fewer of them.",
-            parameter="strata",
-            most=MOST_STRATA,
-            count=len(names),
-            groups=Setting("groups"),
-            pairs=Setting("pairs"),
-        )
+        raise InputError(MANY_STRATA, parameter="strata", most=MOST_STRATA, count=len(names), groups=GROUPS, pairs=PAIRS)
     found = _stands_in(stratum, sample)
     if (found.sum(axis=1) < 2).all():
-        raise InputError(
-            "A stratum must have rows of {both} samples. None of the {count} has, such as {names}; labels cannot move.",
-            parameter="strata",
-            both=both(found.shape[1], "several"),
-            count=len(names),
-            names=name_some(names[:3]),
-        )
+        several = both(found.shape[1], "several")
+        raise InputError(LONELY_STRATA, parameter="strata", both=several, count=len(names), names=name_some(names[:3]))
     return stratum
 
 
@@ -301,22 +277,14 @@ def _groups_in_strata(coded: Coded, stratum: Rows, sample: Rows) -> tuple[Rows, 
     """Return the strata of groups: a group that stands in several samples is a stratum of its own, where strata allow that."""
     group, names = coded["groups"]
     if "strata" in coded:
-        _require_inside(group, stratum, names, what="group", of="stratum", parameter="groups")
+        _require_inside(group, stratum, names, "group", "stratum")
     found = _stands_in(group, sample)
     several, where = found.sum(axis=1) > 1, both(found.shape[1], "several")
     if not several.any():
         return stratum, []
     if "strata" not in coded:
-        raise InputError(
-            "A group must stand in one sample, for it changes sides whole. {count} in {both}: {groups}. If the same groups "
-            "were seen twice, pass {pairs} instead; if labels should move inside them, {strata}.",
-            parameter="groups",
-            both=where,
-            count=counted(int(several.sum()), "stands", "stand"),
-            groups=name_some(names[several]),
-            pairs=Setting("pairs"),
-            strata=Setting("strata"),
-        )
+        count, named = counted(int(several.sum()), "stands", "stand"), name_some(names[several])
+        raise InputError(TORN_GROUP, parameter="groups", both=where, count=count, groups=named, pairs=PAIRS, strata=STRATA)
     own = stratum.max() + 1 + group
     parts = "two parts" if found.shape[1] == 2 else "parts"
     note = f"{counted(int(several.sum()), 'group stands', 'groups stand')} in {where} samples: their {parts} change places"
@@ -351,19 +319,14 @@ def both(samples: int, otherwise: str = "all") -> str:
     return "both" if samples == 2 else otherwise
 
 
-def _require_inside(inner: Rows, outer: Rows, names: Objects, *, what: str, of: str, parameter: str) -> None:
+def _require_inside(inner: Rows, outer: Rows, names: Objects, what: str, of: str) -> None:
     """Refuse an inner unit that stands in several outer ones."""
     inside = np.unique(np.column_stack([inner, outer]), axis=0)[:, 0]
     torn = np.flatnonzero(np.bincount(inside, minlength=len(names)) > 1)
     if len(torn):
-        raise InputError(
-            "A {what} must stand in one {of}. {count} in several: {names}.",
-            parameter=parameter,
-            what=what,
-            of=of,
-            count=counted(len(torn), "stands", "stand"),
-            names=name_some(names[torn]),
-        )
+        count, named = counted(len(torn), "stands", "stand"), name_some(names[torn])
+        rule = "A {what} must stand in one {of}. {count} in several: {names}."
+        raise InputError(rule, parameter=f"{what}s", what=what, of=of, count=count, names=named)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

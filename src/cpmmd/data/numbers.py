@@ -45,14 +45,9 @@ def category_text(value: object) -> str | None:
     return str(value)
 
 
-def is_plain(value: object) -> bool:
-    """Whether a value is a boolean, a number or text."""
-    return isinstance(value, (str, bool, int, float, np.bool_, np.integer, np.floating))
-
-
 def is_number(value: object) -> bool:
     """Whether a value is a boolean or a number."""
-    return is_plain(value) and not isinstance(value, str)
+    return isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
 
 
 def beyond_exact(values: Iterable[object]) -> bool:

@@ -10,11 +10,25 @@ import numpy as np
 from cpmmd.core import validation
 from cpmmd.core.arrays import Objects, Rows
 from cpmmd.core.text import counted
-from cpmmd.data.design import AUTO, BLOCKS_NOTE, Coded, Design, DesignOptions, all_codes, both, codes, make_design
+from cpmmd.data.design import AUTO, BLOCKS_NOTE, GROUPS, STRATA, Coded, Design, DesignOptions, all_codes, both, codes, make_design
 from cpmmd.data.notices import block_length, notices, telling_columns
 from cpmmd.data.numbers import Chosen, Numbers, Stacked
 from cpmmd.data.table import IMPUTE, Table, check_present, drop_missing, find_gaps, read_table
-from cpmmd.errors import Field, InputError, Said, SampleName, Setting, Words, name_some
+from cpmmd.errors import Field, InputError, Said, SampleName, Words, name_some
+
+OTHER_COLUMNS = (
+    "{Every} samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that they "
+    "match."
+)
+OTHER_KIND = (
+    "A column must be of one kind in {every} samples. {clash} are numbers, dates or text in one and something else in the other; "
+    "convert them."
+)
+LONG_BLOCKS = (
+    "Rows of {every} samples must be enough for blocks that are as long as rows depend on each other. They do so over about "
+    "{length} rows ({trait}), and the {smaller} sample has {rows}. Take several times {length} rows of each sample, name "
+    "separate runs with {groups}, or the part of the day or week that a row is of with {strata}."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +99,7 @@ def _match(tables: Mapping[str, Table], names: tuple[str, str]) -> Table:
     fields: dict[str, Field] = {"x": SampleName(names[0]), "y": SampleName(names[1]), "Every": every.capitalize()}
     fields["difference"] = Said(_name_difference, names, a, b)
     if len(a.names) != len(b.names):
-        raise InputError(
-            "{Every} samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that "
-            "they match.",
-            **fields,
-            m=len(a.names),
-            n=len(b.names),
-        )
+        raise InputError(OTHER_COLUMNS, **fields, m=len(a.names), n=len(b.names))
     if not (a.named and b.named):
         if a.categories or b.categories:
             frames = f"pass {every} samples as data frames. Got one array and one frame."
@@ -104,10 +112,7 @@ def _match(tables: Mapping[str, Table], names: tuple[str, str]) -> Table:
         raise InputError("{Every} samples must have the same column names{difference}; rename or drop columns.", **fields)
     clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
     if clash:
-        raise InputError(
-            f"A column must be of one kind in {every} samples. {name_some(clash)} are numbers, dates or text in one and "
-            "something else in the other; convert them."
-        )
+        raise InputError(OTHER_KIND, every=every, clash=name_some(clash))
     order = np.array([b.number_names.index(name) for name in a.number_names], dtype=int)
     return replace(b, numbers=Chosen(b.numbers, columns=order), number_names=a.number_names)
 
@@ -201,17 +206,12 @@ def _in_whole_pairs(tables: Sequence[Table], of: Iterable[int]) -> tuple[list[Ta
         own = kept[i]
         torn = np.isin(own, np.concatenate([lost for j, lost in enumerate(gone) if j != i]))
         if len(own) and torn.all():
-            raise InputError(
-                "Pairs must have rows without missing values in {every} samples. None has; try {impute}.",
-                parameter="pairs",
-                every=both(len(tables)),
-                impute=IMPUTE,
-            )
+            rule = "Pairs must have rows without missing values in {every} samples. None has; try {impute}."
+            raise InputError(rule, parameter="pairs", every=both(len(tables)), impute=IMPUTE)
         if torn.any():
-            left = counted(
-                len(np.unique(own[torn])), "pair left out whole: its other row", "pairs left out whole: their other rows"
-            )
-            notes.append(f"{left} had missing values")
+            pairs = len(np.unique(own[torn]))
+            pairs_out = counted(pairs, "pair left out whole: its other row", "pairs left out whole: their other rows")
+            notes.append(f"{pairs_out} had missing values")
             every[i] = every[i].take(~torn)
     return every, notes
 
@@ -225,18 +225,8 @@ def _block_rows(pool: Pool, asked: DesignOptions, coded: Coded) -> tuple[int | N
     telling = telling_columns(pool)
     found = block_length(pool, leave=tuple(telling), strata=coded["strata"][0] if "strata" in coded else None)
     if found.rows > min(pool.sizes):
-        raise InputError(
-            "Rows of {every} samples must be enough for blocks that are as long as rows depend on each other. They do so over "
-            "about {length} rows ({trait}), and the {smaller} sample has {rows}. Take several times {length} rows of each "
-            "sample, name separate runs with {groups}, or the part of the day or week that a row is of with {strata}.",
-            parameter="blocks",
-            every=both(len(pool.sizes)),
-            smaller="smaller" if len(pool.sizes) == 2 else "smallest",
-            length=found.rows,
-            trait=found.trait,
-            rows=min(pool.sizes),
-            groups=Setting("groups"),
-            strata=Setting("strata"),
-        )
+        every, smaller = ("both", "smaller") if len(pool.sizes) == 2 else ("all", "smallest")
+        seen: dict[str, Field] = {"length": found.rows, "trait": found.trait, "rows": min(pool.sizes)}
+        raise InputError(LONG_BLOCKS, parameter="blocks", every=every, smaller=smaller, groups=GROUPS, strata=STRATA, **seen)
     length = f"{found.rows} rows for {found.trait}" if found.trait else "one row, for no dependence was seen"
     return found.rows, [f"{BLOCKS_NOTE}; their length is {length}", *telling.values()]

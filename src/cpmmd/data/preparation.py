@@ -75,15 +75,14 @@ class Preparation:
         """Fit on some rows of the pool (all of them when None)."""
         validation.scale(scale)
         unit = _unit(samples.numbers, rows)
-        moments = _Moments.of(samples, rows, unit)
+        fill, mean, deviation, absent = _moments(samples, rows, unit)
         is_date = np.array([name in samples.dates for name in samples.number_names], dtype=bool)
-        origin, spread = np.where(is_date, moments.fill, 0.0), np.full(len(moments.fill), unit)
+        origin, spread = np.where(is_date, fill, 0.0), np.full(len(fill), unit)
         if scale == "standard":
-            origin, spread = moments.mean, moments.spread
+            origin, spread = mean, deviation
         every = slice(None) if rows is None else rows
         levels = {column: _levels(values[every], samples.open_ended) for column, values in samples.categories.items()}
-        scales = np.where(spread > 0, spread, unit)
-        return cls(samples.number_names, moments.fill, origin, scales, moments.absent, levels)
+        return cls(samples.number_names, fill, origin, np.where(spread > 0, spread, unit), absent, levels)
 
     @property
     def feature_columns(self) -> tuple[str, ...]:
@@ -112,32 +111,25 @@ class Preparation:
         return matrix
 
 
-@dataclass(frozen=True, eq=False)
-class _Moments:
-    """Median, mean and standard deviation of each number column, and the columns with missing values."""
+def _moments(samples: Pool, rows: Rows | None, unit: float) -> tuple[Array, Array, Array, tuple[int, ...]]:
+    """Return median, mean and standard deviation of each number column, and the columns with missing values.
 
-    fill: Array
-    mean: Array
-    spread: Array
-    absent: tuple[int, ...]
-
-    @classmethod
-    def of(cls, samples: Pool, rows: Rows | None, unit: float) -> _Moments:
-        """Take them over some rows of the pool, in ``unit`` so that squares are finite; many rows in passes over blocks."""
-        numbers = samples.numbers
-        count, width = (len(numbers) if rows is None else len(rows)), numbers.shape[1]
-        if count * width > WHOLE_VALUES:
-            mean = sum(((block / unit).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
-            if not np.isnan(mean).any():  # nothing is missing, so the fill only says where dates begin
-                squares = sum((np.square(block / unit - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
-                return cls(mean * unit, mean * unit, np.sqrt(squares / count) * unit, ())
-        whole = np.asarray(numbers) if rows is None else numbers[rows]
-        absent = np.isnan(whole)
-        fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(whole.T, absent.T, strict=True)])
-        filled = np.where(absent, fill, whole)
-        with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are refused when they are transformed
-            mean, spread = (filled / unit).mean(axis=0) * unit, (filled / unit).std(axis=0) * unit
-        return cls(fill, mean, spread, tuple(np.flatnonzero(absent.any(axis=0)).tolist()))
+    They are taken over some rows of the pool, in ``unit`` so that squares are finite; of many rows in passes over blocks.
+    """
+    numbers = samples.numbers
+    count, width = (len(numbers) if rows is None else len(rows)), numbers.shape[1]
+    if count * width > WHOLE_VALUES:
+        mean = sum(((block / unit).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
+        if not np.isnan(mean).any():  # nothing is missing, so the median only says where dates begin
+            squares = sum((np.square(block / unit - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
+            return mean * unit, mean * unit, np.sqrt(squares / count) * unit, ()
+    whole = np.asarray(numbers) if rows is None else numbers[rows]
+    absent = np.isnan(whole)
+    fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(whole.T, absent.T, strict=True)])
+    filled = np.where(absent, fill, whole)
+    with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are refused when they are transformed
+        mean, spread = (filled / unit).mean(axis=0) * unit, (filled / unit).std(axis=0) * unit
+    return fill, mean, spread, tuple(np.flatnonzero(absent.any(axis=0)).tolist())
 
 
 def _unit(numbers: Numbers, rows: Rows | None) -> float:

@@ -14,6 +14,22 @@ from cpmmd.errors import InputError, Setting, TooFewUnitsError
 
 UNSPLIT = Setting("method", "median")  # a method that does not split
 DISTINCT = 0.9  # share of different rows within each sample from which an equal row in the other is the same record, not chance
+FEW_ROWS = (
+    "A split test needs at least 2 training and 2 test rows of each sample: {sample} has {rows} rows, which {fraction} splits "
+    "into {train} and {test}. Give more rows, split otherwise, or use a method that does not split, such as {other}."
+)
+FEW_BESIDE_RECORDS = (
+    "A split test needs at least 2 training and 2 test rows of each sample. Rows that stand in both samples stay on one side of "
+    "the split, and leave too few on the other; use a method that does not split, such as {other}."
+)
+FEW_UNITS = (
+    "A split test needs units of each sample on either side of the split, and {design} have too few. Use a method that does not "
+    "split, such as {other}."
+)
+FEW_ROWS_OF_UNITS = (
+    "A split test needs at least 2 training rows of each sample, and {design} leave {m} and {n}. Split otherwise, or use a "
+    "method that does not split, such as {other}."
+)
 
 
 def shared_records(pool: Pool) -> Rows:
@@ -70,11 +86,7 @@ def _keep_records_whole(split: Split, records: Rows, m: int) -> Split:
     x, y = order[order < m], order[order >= m]
     sizes = [int(np.count_nonzero(training[part])) for part in (x, y)]
     if min(*sizes, m - sizes[0], len(y) - sizes[1]) < 2:
-        raise InputError(
-            "A split test needs at least 2 training and 2 test rows of each sample. Rows that stand in both samples stay on one "
-            "side of the split, and leave too few on the other; use a method that does not split, such as {other}.",
-            other=UNSPLIT,
-        )
+        raise InputError(FEW_BESIDE_RECORDS, other=UNSPLIT)
     train, test = (np.concatenate([x[mask[x]], y[mask[y]]]) for mask in (training, ~training))
     return Split(train, sizes[0], test, m - sizes[0])
 
@@ -87,17 +99,8 @@ def _split_samples(rows: tuple[int, int], train_fraction: float, rng: np.random.
     (m, n), train = rows, [round(count * train_fraction) for count in rows]
     for sample, count, size in zip("xy", rows, train, strict=True):
         if size < 2 or count - size < 2:
-            raise InputError(
-                "A split test needs at least 2 training and 2 test rows of each sample: {sample} has {rows} rows, which "
-                "{fraction} splits into {train} and {test}. Give more rows, split otherwise, or use a method that does not "
-                "split, such as {other}.",
-                sample=sample,
-                rows=count,
-                fraction=Setting("train_fraction", train_fraction),
-                train=size,
-                test=count - size,
-                other=UNSPLIT,
-            )
+            fraction, test = Setting("train_fraction", train_fraction), count - size
+            raise InputError(FEW_ROWS, sample=sample, rows=count, fraction=fraction, train=size, test=test, other=UNSPLIT)
     if at_most is not None and sum(train) > at_most:
         train = [max(2, int(size * (at_most / sum(train)))) for size in train]
     x, y = rng.permutation(m), m + rng.permutation(n)
@@ -122,24 +125,12 @@ def _split_design(design: Design, train_fraction: float, rng: np.random.Generato
     training |= np.isin(design.strata, chosen)
     for of_training in (True, False):
         if {False, True} != set(side[training == of_training].tolist()):
-            raise TooFewUnitsError(
-                "A split test needs units of each sample on either side of the split, and {design} have too few. Use a method "
-                "that does not split, such as {other}.",
-                design=str(design),
-                other=UNSPLIT,
-            )
+            raise TooFewUnitsError(FEW_UNITS, design=str(design), other=UNSPLIT)
     rows = np.arange(len(design.unit))
     mask = training[design.unit]
     m_train = int(np.count_nonzero(mask[: design.rows[0]]))
     if min(m_train, n_train := int(np.count_nonzero(mask)) - m_train) < 2:
-        raise TooFewUnitsError(
-            "A split test needs at least 2 training rows of each sample, and {design} leave {m} and {n}. Split otherwise, or use "
-            "a method that does not split, such as {other}.",
-            design=str(design),
-            m=m_train,
-            n=n_train,
-            other=UNSPLIT,
-        )
+        raise TooFewUnitsError(FEW_ROWS_OF_UNITS, design=str(design), m=m_train, n=n_train, other=UNSPLIT)
     return Split(rows[mask], m_train, rows[~mask], design.rows[0] - m_train)
 
 

@@ -23,7 +23,6 @@ from cpmmd.data.numbers import (
     category_text,
     is_missing,
     is_number,
-    is_plain,
 )
 from cpmmd.errors import InputError, Said, Setting, Words, name_some
 
@@ -32,6 +31,24 @@ Series: TypeAlias = nw.Series[Any]
 SECONDS_A_DAY = 86_400.0
 DROP, IMPUTE = Setting("missing", "drop"), Setting("missing", "impute")
 PASS_ONE = "Pass {drop} to leave those rows out, or {impute} to fill them in and test missingness too."
+TENSOR = "{Sample} is a tensor of type {dtype} that cannot be read as numbers ({error}). Convert it to float64 first."
+NO_KIND = (
+    "Columns must hold numbers, booleans, dates or text. Column {column!r} of {sample} has type {dtype}; convert or drop it."
+)
+MIXTURE = (
+    "A column must hold numbers or text, not both. Column {column!r} of {sample} has {numbers} and text, the first {first} in "
+    "row {row} (counted from 0). Correct it, or convert the column with .astype(str) to take its values as categories."
+)
+TOO_LONG = (
+    "Whole numbers must be within 2^53 of zero, or they would be rounded. {where}{sample} has longer ones; if they are "
+    "identifiers, leave them out or pass them as text."
+)
+COMPLEX = "A sample must hold real numbers. Complex data not supported: {sample} has {dtype}; pass two columns for each."
+NO_NUMBERS = (
+    "Arrays must hold real numbers. {Sample} has dtype {dtype}; for text or mixed columns pass a data frame (pandas, polars or "
+    "pyarrow), whose text columns are treated as categories."
+)
+INFINITE = "Values must be finite. {Sample} has infinite ones in columns {where}; replace or remove them."
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +113,7 @@ def _from_tensor(data: Any, name: str) -> Values:
         plain = tensor.double() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor
         return np.asarray(plain.numpy())
     except (TypeError, RuntimeError) as error:
-        raise InputError(
-            "{Sample} is a tensor of type {dtype} that cannot be read as numbers ({error}). Convert it to float64 first.",
-            sample=name,
-            dtype=tensor.dtype,
-            error=str(error).splitlines()[0],
-        ) from error
+        raise InputError(TENSOR, sample=name, dtype=tensor.dtype, error=str(error).splitlines()[0]) from error
 
 
 def as_frame(data: object, name: str) -> Frame | None:
@@ -109,9 +121,8 @@ def as_frame(data: object, name: str) -> Frame | None:
     try:
         frame: object = nw.from_native(data, allow_series=True, pass_through=True)
     except Exception as error:  # narwhals raises a different class for each back end
-        raise InputError(
-            "{Sample} could not be read as a data frame: {error}. Check its column names.", sample=name, error=error
-        ) from error
+        rule = "{Sample} could not be read as a data frame: {error}. Check its column names."
+        raise InputError(rule, sample=name, error=error) from error
     if isinstance(frame, nw.LazyFrame):
         raise InputError("{Sample} must be in memory. Got a lazy frame instead; call .collect() on it first.", sample=name)
     if isinstance(frame, nw.Series):
@@ -172,15 +183,10 @@ def _kind(series: Series, column: str, name: str) -> str:
     present = [v for v in series.to_list() if not is_missing(v)]
     if all(map(is_number, present)):  # a pandas object column of numbers, or nothing at all
         return "number"
-    if dtype == nw.Object and all(map(is_plain, present)):
+    if dtype == nw.Object and all(is_number(v) or isinstance(v, str) for v in present):
         _check_unmixed(series, column, name)
         return "category"
-    raise InputError(
-        "Columns must hold numbers, booleans, dates or text. Column {column!r} of {sample} has type {dtype}; convert or drop it.",
-        sample=name,
-        column=column,
-        dtype=dtype,
-    )
+    raise InputError(NO_KIND, sample=name, column=column, dtype=dtype)
 
 
 def _check_unmixed(series: Series, column: str, name: str) -> None:
@@ -189,16 +195,8 @@ def _check_unmixed(series: Series, column: str, name: str) -> None:
     numbers = sum(is_number(v) and not isinstance(v, (bool, np.bool_)) and not is_missing(v) for v in values)
     if numbers:
         row, first = next((i, v) for i, v in enumerate(values) if isinstance(v, str))
-        raise InputError(
-            "A column must hold numbers or text, not both. Column {column!r} of {sample} has {numbers} and text, the "
-            "first {first} in row {row} (counted from 0). Correct it, or convert the column with .astype(str) to take its "
-            "values as categories.",
-            sample=name,
-            column=column,
-            row=row,
-            numbers=counted(numbers, "number"),
-            first=name_some([first]),
-        )
+        count = counted(numbers, "number")
+        raise InputError(MIXTURE, sample=name, column=column, row=row, numbers=count, first=name_some([first]))
 
 
 def _as_numbers(series: Series, kind: str, label: str, name: str) -> Chunked:
@@ -226,13 +224,7 @@ def as_days(stamps: Values) -> Array:
 
 
 def _too_long(name: str, column: str | None = None) -> InputError:
-    return InputError(
-        "Whole numbers must be within 2^53 of zero, or they would be rounded. {where}{sample} has longer ones; if they are "
-        "identifiers, leave them out or pass them as text.",
-        sample=name,
-        column=column,
-        where="" if column is None else f"Column {column!r} of ",
-    )
+    return InputError(TOO_LONG, sample=name, column=column, where="" if column is None else f"Column {column!r} of ")
 
 
 def _from_array(data: object, name: str) -> Table:
@@ -255,11 +247,7 @@ def _from_array(data: object, name: str) -> Table:
     if array.dtype.kind in "iu" and beyond_exact(array):
         raise _too_long(name)
     if array.dtype.kind == "c":
-        raise InputError(
-            "A sample must hold real numbers. Complex data not supported: {sample} has {dtype}; pass two columns for each.",
-            sample=name,
-            dtype=array.dtype,
-        )
+        raise InputError(COMPLEX, sample=name, dtype=array.dtype)
     if array.dtype.kind not in "fiub":
         array = _object_to_float(array, name)
     matrix = array.reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
@@ -282,12 +270,7 @@ def _object_to_float(array: Values, name: str) -> Array:
             raise
         except (TypeError, ValueError, OverflowError):
             pass
-    raise InputError(
-        "Arrays must hold real numbers. {Sample} has dtype {dtype}; for text or mixed columns pass a data frame (pandas, "
-        "polars or pyarrow), whose text columns are treated as categories.",
-        sample=name,
-        dtype=array.dtype,
-    )
+    raise InputError(NO_NUMBERS, sample=name, dtype=array.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,13 +297,9 @@ def find_gaps(table: Table, name: str) -> Gaps:
             rows[start : start + len(block)] = missing.any(axis=1)
         start += len(block)
     if infinite.any():
-        found = [(table.number_names[j], int(infinite[j])) for j in np.flatnonzero(infinite)]
-        raise InputError(
-            "Values must be finite. {Sample} has infinite ones in columns {where}; replace or remove them.",
-            sample=name,
-            column=found[0][0],
-            where=name_some([f"{column}: {count}" for column, count in found]),
-        )
+        found = {table.number_names[j]: int(infinite[j]) for j in np.flatnonzero(infinite)}
+        where = name_some([f"{column}: {count}" for column, count in found.items()])
+        raise InputError(INFINITE, sample=name, column=next(iter(found)), where=where)
     counts = {table.number_names[j]: int(absent[j]) for j in np.flatnonzero(absent)}
     first = {table.number_names[j]: int(begin[j]) for j in np.flatnonzero(absent)}
     for column, values in table.categories.items():
@@ -336,15 +315,9 @@ def check_present(gaps: Mapping[str, Gaps], *, advice: str = PASS_ONE) -> None:
     found = [(sample, column, count) for sample, gap in gaps.items() for column, count in gap.counts.items()]
     if found:
         sample, column, _ = found[0]
-        raise InputError(
-            "Values must not be missing (NaN). Found {counts}, the first in row {row} of {sample} (counted from 0). " + advice,
-            sample=sample,
-            column=column,
-            row=int(gaps[sample].first[column]),
-            counts=Said(_say_counts, found),
-            drop=DROP,
-            impute=IMPUTE,
-        )
+        row, counts = int(gaps[sample].first[column]), Said(_say_counts, found)
+        rule = "Values must not be missing (NaN). Found {counts}, the first in row {row} of {sample} (counted from 0). " + advice
+        raise InputError(rule, sample=sample, column=column, row=row, counts=counts, drop=DROP, impute=IMPUTE)
 
 
 def _say_counts(words: Words, found: list[tuple[str, str, int]]) -> str:
@@ -358,12 +331,6 @@ def drop_missing(table: Table, name: str, gaps: Gaps, notes: list[str], *, least
         return table
     notes.append(f"{table.rows - len(keep)} of {table.rows} rows of {name} dropped for missing values")
     if len(keep) < least:
-        raise InputError(
-            "Each sample must have at least {least} without missing values. {Sample} has {rows}; " + advice + ".",
-            sample=name,
-            least=counted(least, "row"),
-            rows=len(keep),
-            drop=DROP,
-            impute=IMPUTE,
-        )
+        rule = "Each sample must have at least {least} without missing values. {Sample} has {rows}; " + advice + "."
+        raise InputError(rule, sample=name, least=counted(least, "row"), rows=len(keep), drop=DROP, impute=IMPUTE)
     return replace(table.take(keep), lost={of: values[gaps.rows] for of, values in table.aside.items()})

@@ -188,23 +188,16 @@ def _read(source: Source, kind: str, most: int) -> None:
             series.hash()
 
 
-def read_parquet(source: Source, limit: FileLimit) -> FileSample:
-    """Read a Parquet file."""
-    return _frame(source, limit, PARQUET, "a Parquet file")
-
-
-def read_arrow(source: Source, limit: FileLimit) -> FileSample:
-    """Read an Arrow (Feather, IPC) file or stream."""
-    return _frame(source, limit, ARROW if source.head().startswith(ARROW_FILE) else STREAM, "an Arrow file")
-
-
-def _frame(source: Source, limit: FileLimit, kind: str, what: str) -> FileSample:
+def read_frame(source: Source, limit: FileLimit, kind: str) -> FileSample:
+    """Read a Parquet file, or an Arrow (Feather, IPC) file or stream."""
+    what = "a Parquet file" if kind == PARQUET else "an Arrow file"
+    if kind == ARROW and not source.head().startswith(ARROW_FILE):
+        kind = STREAM
     limit.check(source.size, source.label)
     _try_to_read(source, kind, what, limit.most_numbers)
     with reading(source.label, what):
         limit.check_numbers(_count_numbers(source, kind), source.label)
-        frame = _load(source, kind)
-    return FileSample(frame, source.label)
+        return FileSample(_load(source, kind), source.label)
 
 
 def read_npy(source: Source, limit: FileLimit) -> FileSample:

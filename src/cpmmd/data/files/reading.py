@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from cpmmd.data.files.binary import read_arrow, read_npy, read_npz, read_parquet
+from cpmmd.data.files.binary import ARROW, PARQUET, read_frame, read_npy, read_npz
 from cpmmd.data.files.options import EXTENSIONS, FORMATS, TEXT, ReadOptions
 from cpmmd.data.files.sample import FileSample
 from cpmmd.data.files.source import PACKED, FileLimit, Source, drain, in_chunks, is_packed, reason, unpack, unpacked_head
@@ -29,8 +29,8 @@ READERS: dict[str, Callable[[Source, ReadOptions], FileSample]] = {
     "tsv": lambda source, options: read_delimited(decoded(source, options), "\t", options),
     "jsonl": lambda source, options: read_json(decoded(source, options), options),
     "json": lambda source, options: read_json(decoded(source, options), options),
-    "parquet": lambda source, options: read_parquet(source, options.limit),
-    "arrow": lambda source, options: read_arrow(source, options.limit),
+    "parquet": lambda source, options: read_frame(source, options.limit, PARQUET),
+    "arrow": lambda source, options: read_frame(source, options.limit, ARROW),
     "npy": lambda source, options: read_npy(source, options.limit),
     "npz": lambda source, options: read_npz(source, options.limit),
     "xlsx": read_xlsx,
