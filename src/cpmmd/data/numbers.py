@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -111,43 +112,33 @@ class Matrix(Numbers):
 
 
 @dataclass(frozen=True, eq=False)
-class Chunked:
-    """One column in pieces, as Arrow holds it."""
-
-    chunks: Sequence[Values]
-
-    @cached_property
-    def starts(self) -> Rows:
-        """First row of each chunk, and the number of rows."""
-        return np.cumsum([0, *map(len, self.chunks)])
-
-    def take(self, rows: Rows, run: Rows | slice, out: Array) -> None:
-        """Write the values of some rows, which are also ``run``, to ``out``."""
-        if len(self.chunks) == 1:
-            out[:] = self.chunks[0][run]
-            return
-        of = np.searchsorted(self.starts, rows, side="right") - 1
-        for chunk in np.unique(of):
-            here = of == chunk
-            out[here] = self.chunks[chunk][rows[here] - self.starts[chunk]]
-
-
-@dataclass(frozen=True, eq=False)
 class Columns(Numbers):
-    """Columns of their own, as data frames hold them."""
+    """Columns of their own, as data frames hold them: each in one piece, or in several, as Arrow has it."""
 
-    columns: tuple[Chunked, ...]
+    columns: tuple[Sequence[Values], ...]
     rows: int
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.rows, len(self.columns)
 
+    @cached_property
+    def starts(self) -> list[Rows]:
+        """First row of each piece of each column, and the number of rows."""
+        return [np.cumsum([0, *map(len, pieces)]) for pieces in self.columns]
+
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        chosen = self.columns if columns is None else [self.columns[i] for i in columns]
+        chosen = np.arange(len(self.columns)) if columns is None else columns
         block, run = np.empty((len(rows), len(chosen))), _as_slice(rows)
-        for j, column in enumerate(chosen):
-            column.take(rows, run, block[:, j])
+        for j, column in enumerate(chosen.tolist()):
+            pieces, starts = self.columns[column], self.starts[column]
+            if len(pieces) == 1:
+                block[:, j] = pieces[0][run]
+                continue
+            of = np.searchsorted(starts, rows, side="right") - 1
+            for piece in np.unique(of):
+                here = of == piece
+                block[here, j] = pieces[piece][rows[here] - starts[piece]]
         return block
 
 
@@ -185,14 +176,13 @@ class Stacked(Numbers):
         return int(self.starts[-1]), self.parts[0].shape[1]
 
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        of = np.searchsorted(self.starts[1:], rows, side="right")  # a part without rows is passed over
-        if len(rows) and (of == of[0]).all():
-            only = int(of[0])
-            return self.parts[only].take(rows - self.starts[only], columns)
         block = np.empty((len(rows), self.shape[1] if columns is None else len(columns)))
-        for part in np.unique(of):
-            here = of == part
-            block[here] = self.parts[part].take(rows[here] - self.starts[part], columns)
+        for part, (start, stop) in zip(self.parts, pairwise(self.starts), strict=True):
+            here = (rows >= start) & (rows < stop)
+            if here.all():
+                return part.take(rows - start, columns)
+            if here.any():
+                block[here] = part.take(rows[here] - start, columns)
         return block
 
 

@@ -12,18 +12,7 @@ import numpy as np
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.arrays import Objects as Objects
 from cpmmd.core.text import counted
-from cpmmd.data.numbers import (
-    Chosen,
-    Chunked,
-    Columns,
-    Matrix,
-    Numbers,
-    Values,
-    beyond_exact,
-    category_text,
-    is_missing,
-    is_number,
-)
+from cpmmd.data.numbers import Chosen, Columns, Matrix, Numbers, Values, beyond_exact, category_text, is_missing, is_number
 from cpmmd.errors import InputError, Said, Setting, Words, name_some
 
 Frame: TypeAlias = nw.DataFrame[Any]
@@ -199,20 +188,20 @@ def _check_unmixed(series: Series, column: str, name: str) -> None:
         raise InputError(MIXTURE, sample=name, column=column, row=row, numbers=count, first=name_some([first]))
 
 
-def _as_numbers(series: Series, kind: str, label: str, name: str) -> Chunked:
-    """Return a column's values; Arrow floats without missing ones stay where they are, memory-mapped files included."""
+def _as_numbers(series: Series, kind: str, label: str, name: str) -> list[Values]:
+    """Return a column in pieces; Arrow floats without missing ones stay where they are, memory-mapped files included."""
     native, dtype = series.to_native(), series.dtype
     if kind == "date":
-        return Chunked([as_days(np.asarray(series.to_numpy()))])
+        return [as_days(np.asarray(series.to_numpy()))]
     if dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
-        return Chunked([chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)])
+        return [chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)]
     far = dtype.is_integer() and len(present := series.drop_nulls()) and beyond_exact([int(present.max()), int(present.min())])
     if far or not dtype.is_numeric():
         values = [None if is_missing(v) else v for v in series.to_list()]
         if beyond_exact([v for v in values if v is not None]):
             raise _too_long(name, column=label)
-        return Chunked([np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64)])
-    return Chunked([np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)])
+        return [np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64)]
+    return [np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)]
 
 
 def as_days(stamps: Values) -> Array:

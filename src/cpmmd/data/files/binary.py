@@ -25,7 +25,7 @@ from cpmmd.data.files import options
 from cpmmd.data.files.sample import FileSample
 from cpmmd.data.files.source import FileLimit, Source, column, first_line, polars, reading, refusal
 from cpmmd.data.numbers import Values
-from cpmmd.errors import InputError, name_some, unknown_name
+from cpmmd.errors import InputError
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -218,7 +218,7 @@ def read_npz(source: Source, limit: FileLimit) -> FileSample:
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise InputError(f"{source.label} is not an .npz archive. If it is a single array, name it .npy.")
         arrays = _arrays(archive)
-        name = _member(list(arrays), source)
+        name = source.choose(list(arrays), "array", "arrays")
         limit.check(arrays[name], source.label)
         array = archive[name]
     return _array_sample(array, f"{source.label}:{name}", limit)
@@ -255,21 +255,6 @@ def _arrays(archive: np.lib.npyio.NpzFile) -> dict[str, int]:
             if member.read(len(NUMPY)) == NUMPY:
                 found[name] = stored.getinfo(inside).file_size
     return found
-
-
-def _member(names: list[str], source: Source) -> str:
-    if not names:
-        raise InputError(f"{source.label} holds no arrays. Check how it was written.")
-    if source.member is not None:
-        if source.member not in names:
-            raise unknown_name(f"array of {source.label}:", source.member, names)
-        return source.member
-    if len(names) > 1:
-        raise InputError(
-            f"{source.label} holds {len(names)} arrays: {name_some(names)}. Say which one holds the sample, as in "
-            f"{source.label}:{names[0]}"
-        )
-    return names[0]
 
 
 def _array_sample(array: Values, label: str, limit: FileLimit) -> FileSample:

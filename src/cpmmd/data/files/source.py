@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from cpmmd.core import validation
 from cpmmd.core.installation import missing_extra
 from cpmmd.core.text import bytes_in_words
-from cpmmd.errors import CpmmdError, InputError, Setting
+from cpmmd.errors import CpmmdError, InputError, Setting, name_some, unknown_name
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -127,7 +127,7 @@ def file_limit(text: str | None = None) -> FileLimit:
 
 @dataclass(frozen=True)
 class Source:
-    """A file that exists, or bytes in memory; ``member`` is the array asked for in an archive."""
+    """A file that exists, or bytes in memory; ``member`` is the array or sheet asked for in it."""
 
     label: str
     path: Path | None = None
@@ -146,6 +146,17 @@ class Source:
     def head(self) -> bytes:
         """Return as many of the first bytes as tell what it is."""
         return self.read(HEAD)
+
+    def choose(self, names: list[str], what: str, nothing: str) -> str:
+        """Return the member that was asked for, or the only one."""
+        if not names:
+            raise InputError(f"{self.label} holds no {nothing}. Check how it was written.")
+        if self.member is not None and self.member not in names:
+            raise unknown_name(f"{what} of {self.label}:", self.member, names)
+        if self.member is None and len(names) > 1:
+            which = f"Say which one holds the sample, as in {self.label}:{names[0]}"
+            raise InputError(f"{self.label} holds {len(names)} {what}s: {name_some(names)}. {which}")
+        return self.member or names[0]
 
     @property
     def size(self) -> int:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.sample import FileSample, infer_types
 from cpmmd.data.files.source import Source, package, polars, reading
-from cpmmd.data.files.text import column_names, without_blank_rows, without_index
-from cpmmd.errors import InputError, name_some, unknown_name
+from cpmmd.data.files.text import column_names, without_filling
+from cpmmd.errors import InputError
 
 if TYPE_CHECKING:
     from polars import Series
@@ -30,26 +30,11 @@ def read_xlsx(source: Source, options: ReadOptions) -> FileSample:
         warnings.simplefilter("ignore")  # of styles and validations, which are no part of the values
         options.limit.check(sum(member.file_size for member in zipfile.ZipFile(file).infolist()), source.label)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-        name, rows = _sheet(book, source)
+        titles = [sheet.title for sheet in book.worksheets]
+        asked = titles if source.member is None else [source.choose(titles, "sheet", "sheets")]
+        name = source.choose([title for title in asked if next(_rows(book[title]), None) is not None], "sheet", "values")
         label = source.label if source.member is None else f"{source.label}:{name}"
-        return _sample(rows, label, options)
-
-
-def _sheet(book: Any, source: Source) -> tuple[str, Iterator[tuple[Cell, ...]]]:
-    names = [sheet.title for sheet in book.worksheets]
-    if source.member is not None:
-        if source.member not in names:
-            raise unknown_name(f"sheet of {source.label}:", source.member, names)
-        names = [source.member]
-    full = [name for name in names if next(_rows(book[name]), None) is not None]
-    if not full:
-        raise InputError(f"{source.label} holds no values. Check how it was written.")
-    if len(full) > 1:
-        raise InputError(
-            f"{source.label} holds {len(full)} sheets: {name_some(full)}. Say which one holds the sample, as in "
-            f"{source.label}:{full[0]}"
-        )
-    return full[0], _rows(book[full[0]])
+        return _sample(_rows(book[name]), label, options)
 
 
 def _rows(sheet: Any) -> Iterator[tuple[Cell, ...]]:
@@ -69,8 +54,7 @@ def _sample(rows: Iterator[tuple[Cell, ...]], label: str, options: ReadOptions) 
         raise InputError(f"{label} has a header and no rows. Check how it was written.")
     columns = {name: _column(values) for name, values in zip(names, zip(*body, strict=True), strict=True)}
     notes = [] if named else [f"the first row of {label} is numbers: read as data, columns are called 0, 1, ..."]
-    frame = without_blank_rows(polars().DataFrame(columns), label, notes)
-    return infer_types(without_index(frame, label, notes), label, options, notes)
+    return infer_types(without_filling(polars().DataFrame(columns), label, notes), label, options, notes)
 
 
 def _column(values: tuple[Cell, ...]) -> Series:

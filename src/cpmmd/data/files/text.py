@@ -97,38 +97,30 @@ def _is_data(header: list[str]) -> bool:
         return False
 
 
-def without_index(frame: DataFrame, label: str, notes: list[str]) -> DataFrame:
-    """Leave out a nameless first column that numbers or names the rows, as pandas and R write it.
+def without_filling(frame: DataFrame, label: str, notes: list[str]) -> DataFrame:
+    """Leave out blank rows, and a nameless first column that numbers or names the rows, as pandas and R write it.
 
-    Whole numbers are an index even where they repeat (tables put together keep theirs); anything else must name each row.
+    In a single column a blank row is a missing value. Whole numbers are an index even where they repeat (tables put together keep
+    theirs); anything else must name each row.
     """
+    empty = column(frame, frame.columns[0]).is_null()
+    for name in frame.columns[1:]:
+        if not empty.any():
+            break
+        empty &= column(frame, name).is_null()
+    if frame.width > 1 and 0 < (blank := int(empty.sum())) < len(frame):
+        notes.append(f"{counted(blank, 'blank line')} of {label} {'is' if blank == 1 else 'are'} left out")
+        frame = frame.filter(~empty)
     if frame.columns[0] != NAMELESS:
         return frame
     first = frame[NAMELESS]
     if not first.dtype.is_integer() and first.n_unique() < len(first):
-        raise InputError(
-            f"Every column must have a name. The first of {label} has none, and repeats values, so that it is not taken for an "
-            "index; name it, or remove it."
-        )
+        index = "has none, and repeats values, so that it is not taken for an index; name it, or remove it."
+        raise InputError(f"Every column must have a name. The first of {label} {index}")
     counts = first.dtype.is_integer() and first.eq_missing(polars().int_range(len(frame), eager=True)).all()
     is_index = "counts the rows" if counts else "is taken for an index"
     notes.append(f"the nameless first column of {label} {is_index}: left out")
     return frame.drop(NAMELESS)
-
-
-def without_blank_rows(frame: DataFrame, label: str, notes: list[str]) -> DataFrame:
-    """Leave out rows without any value; in a single column such a row is a missing value."""
-    if frame.width < 2:
-        return frame
-    empty = column(frame, frame.columns[0]).is_null()
-    for name in frame.columns[1:]:
-        if not empty.any():
-            return frame
-        empty &= column(frame, name).is_null()
-    if 0 < (blank := int(empty.sum())) < len(frame):
-        notes.append(f"{counted(blank, 'blank line')} of {label} {'is' if blank == 1 else 'are'} left out")
-        return frame.filter(~empty)
-    return frame
 
 
 def read_delimited(source: Source, separator: str, options: ReadOptions) -> FileSample:
@@ -145,8 +137,7 @@ def read_delimited(source: Source, separator: str, options: ReadOptions) -> File
         raise InputError(f"{label} has a header and no rows. Check how it was written.")
     if frame[names[-1]].null_count():  # the reader fills lines that are too short
         _check_even(source, separator, len(names))
-        frame = without_blank_rows(frame, label, notes)
-    return infer_types(without_index(frame, label, notes), label, options, notes)
+    return infer_types(without_filling(frame, label, notes), label, options, notes)
 
 
 def _records(source: Source, separator: str) -> Iterator[list[str]]:
