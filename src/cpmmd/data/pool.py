@@ -96,8 +96,9 @@ def match_columns(tables: Mapping[str, Table]) -> dict[str, Table]:
 def _match(tables: Mapping[str, Table], names: tuple[str, str]) -> Table:
     """Return the second of two tables in the form of the first."""
     (a, b), every = (tables[name] for name in names), both(len(tables))
+    only = zip(names, (only_in(a.names, b.names), only_in(b.names, a.names)), strict=True) if a.named and b.named else ()
     fields: dict[str, Field] = {"x": SampleName(names[0]), "y": SampleName(names[1]), "Every": every.capitalize()}
-    fields["difference"] = Said(_name_difference, names, a, b)
+    fields["difference"] = Said(_say_difference, tuple(only))
     if len(a.names) != len(b.names):
         raise InputError(OTHER_COLUMNS, **fields, m=len(a.names), n=len(b.names))
     if not (a.named and b.named):
@@ -117,12 +118,9 @@ def _match(tables: Mapping[str, Table], names: tuple[str, str]) -> Table:
     return replace(b, numbers=Chosen(b.numbers, columns=order), number_names=a.number_names)
 
 
-def _name_difference(words: Words, names: tuple[str, str], a: Table, b: Table) -> str:
-    """Say which columns only one of two named tables has, in brackets."""
-    if not (a.named and b.named):
-        return ""
-    only = zip(names, (sorted(only_in(a.names, b.names)), sorted(only_in(b.names, a.names))), strict=True)
-    parts = [f"only in {words.sample(name)}: {name_some(columns)}" for name, columns in only if columns]
+def _say_difference(words: Words, only: tuple[tuple[str, list[str]], ...]) -> str:
+    """Say which columns only one of two samples has, in brackets."""
+    parts = [f"only in {words.sample(name)}: {name_some(sorted(columns))}" for name, columns in only if columns]
     return f" ({'; '.join(parts)})" if parts else ""
 
 
