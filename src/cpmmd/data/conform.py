@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -79,14 +80,12 @@ def _by_position(table: Table, reference: Table, name: str, notes: list[str]) ->
 def _numbers_in_text(data: object, notes: list[str]) -> object:
     """Return arrays of text that are numbers as numbers, anything else as it is: reading it has the sentence."""
     if isinstance(data, (list, tuple, np.ndarray)):
-        try:
+        with suppress(ValueError):
             array = np.asarray(data)
             if array.dtype.kind == "U":
                 numbers = array.astype(np.float64)
                 notes.append("text converted to numbers")
                 return numbers
-        except ValueError:
-            pass
     return data
 
 
