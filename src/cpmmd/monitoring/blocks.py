@@ -14,7 +14,7 @@ from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import keyed_rng, short_seed
 from cpmmd.data.design import DesignOptions
-from cpmmd.data.pool import Pool, lay_out, pool_tables
+from cpmmd.data.pool import Pool, lay_out
 from cpmmd.data.preparation import Preparation
 from cpmmd.errors import InputError
 from cpmmd.evidence import Ranking
@@ -149,7 +149,7 @@ class BlockTest:
         if units == 1:
             _check_alone(self.plan.design)
             procedure, options = OneRowTest(), replace(options, method=ONE_ROW, summary="")
-        pool = lay_out(pool_tables(before, block), before, block, self.plan.design)
+        pool = lay_out((before, block), self.plan.design)
         with threads(self.plan.n_jobs), reporting_to(self.progress):
             outcome = procedure.run(pool, options, np.random.default_rng(seed))
         rank, total = break_ties(outcome, breaking)

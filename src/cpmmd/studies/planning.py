@@ -160,7 +160,7 @@ def power_from_pilot(
         target=target,
         method=test.options.method,
         alpha=test.options.alpha,
-        pilot=sizes_of,
+        pilot=(sizes_of[0], sizes_of[1]),
         n_permutations=test.options.n_permutations,
         seed=seed,
         notes=pool.notes,
