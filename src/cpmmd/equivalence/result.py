@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, plain_dict
-from cpmmd.core.text import LINE, NAME, counted, harmless
+from cpmmd.core.text import NAME, counted, harmless
 from cpmmd.equivalence.bounds import ColumnEquivalence, JointEquivalence, rate_of_shift
-from cpmmd.report import elements
-from cpmmd.report.content import FORMAT, footer, repetition
-from cpmmd.report.elements import Block, format_of
-from cpmmd.report.render import finish
+from cpmmd.report.content import UNKNOWN_SEED
+from cpmmd.report.page import Facts, Notes, Number, Page, Section, Table, Verdict, count, line, number
+from cpmmd.report.render import write_page
 
 PRINTED = 5  # columns in the printed summary
 
@@ -109,11 +108,14 @@ class EquivalenceResult:
         return bool(self.pvalue <= self.alpha)
 
     @property
+    def headline(self) -> str:
+        """The answer in a few words."""
+        return f"{'Equivalent' if self.reject else 'Equivalence not shown'} within {self.margin:g} standard deviations"
+
+    @property
     def verdict(self) -> str:
         """The answer in one line."""
-        words = "Equivalent" if self.reject else "Equivalence not shown"
-        sign = "<=" if self.reject else ">"
-        return f"{words} within {self.margin:g} standard deviations (p = {self.pvalue:.4g} {sign} {self.alpha:g})."
+        return f"{self.headline} (p = {self.pvalue:.4g} {'<=' if self.reject else '>'} {self.alpha:g})."
 
     @property
     def largest(self) -> float:
@@ -168,9 +170,7 @@ class EquivalenceResult:
         str
             The text of the report.
         """
-        form = "html" if path is None else format_of(path)
-        said = page(self, title=title, command=command)
-        return finish(on_screen(said) if form == "html" else said, {}, path, form)
+        return write_page(_page(self, title=title, command=command), {}, path)
 
     def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
         """Return the result in plain JSON types.
@@ -224,70 +224,47 @@ QUESTION = "Are the two samples the same for this purpose?"
 LEVEL = "for many rows: measured from 50 rows on, samples that differ by the margin were called equivalent at most that often"
 
 
-def page(result: EquivalenceResult, *, title: str | None, command: str | None) -> PlainDict:
-    """Return everything the report says, in plain JSON types."""
-    from cpmmd import __version__
-
-    return {
-        "format": FORMAT,
-        "title": harmless(title or QUESTION, 160),
-        "verdict": _verdict(result),
-        "sections": [_where(result), _assurance(result), repetition(command, result.call, __version__)],
-        "footer": footer(__version__),
-    }
-
-
-def on_screen(said: PlainDict) -> PlainDict:
-    """Return what the HTML page is made of: it marks a rejection as a finding, and here the finding is that none was possible."""
-    return {**said, "verdict": {**said["verdict"], "reject": not said["verdict"]["reject"]}}
-
-
-def _verdict(result: EquivalenceResult) -> Block:
+def _page(result: EquivalenceResult, *, title: str | None, command: str | None) -> Page:
     m, n = result.sizes
-    numbers = [
-        ("p-value", elements.number(result.pvalue), f"level {result.alpha:g}"),
-        ("Margin", f"{result.margin:g}", "standard deviations"),
-        ("Told apart at most", f"{result.told_apart:.1%}", "of the time; 50% is chance"),
-        ("Rows", f"{elements.count(m)} v {elements.count(n)}", ""),
-        ("Columns", elements.count(len(result.columns)), ""),
-    ]
-    return {
-        "reject": result.reject,
-        "headline": result.verdict.partition(" (")[0],
-        "sentences": [harmless(result.explain().sentence, LINE)],
-        "pvalue": result.pvalue,
-        "alpha": result.alpha,
-        "statistic": result.statistic,
-        "effect": result.told_apart,
-        "numbers": [{"label": label, "value": value, "note": note} for label, value, note in numbers],
-    }
-
-
-def _where(result: EquivalenceResult) -> Block:
-    columns = [
-        ("Column", "text"),
-        ("What differs", "text"),
-        ("Difference", "number"),
-        ("From", "number"),
-        ("To", "number"),
-        ("p-value", "pvalue"),
-    ]
-    rows = [[c.name, c.meaning, c.difference, c.low, c.high, c.pvalue] for c in result.columns]
-    caption = f"Differences (second sample less first) in standard deviations, with intervals of {1 - 2 * result.alpha:.0%}"
-    return elements.section("where", "The largest differences not excluded", [elements.table("columns", caption, columns, rows)])
-
-
-def _assurance(result: EquivalenceResult) -> Block:
+    verdict = Verdict(
+        reject=result.reject,
+        headline=result.headline,
+        sentences=[line(result.explain().sentence)],
+        pvalue=result.pvalue,
+        alpha=result.alpha,
+        statistic=result.statistic,
+        effect=result.told_apart,
+        numbers=[
+            Number("p-value", number(result.pvalue), f"level {result.alpha:g}"),
+            Number("Margin", f"{result.margin:g}", "standard deviations"),
+            Number("Told apart at most", f"{result.told_apart:.1%}", "of the time; 50% is chance"),
+            Number("Rows", f"{count(m)} v {count(n)}"),
+            Number("Columns", count(len(result.columns))),
+        ],
+    )
+    table = Table.of(
+        "columns",
+        f"Differences (second sample less first) in standard deviations, with intervals of {1 - 2 * result.alpha:.0%}",
+        [
+            ("Column", "text", [column.name for column in result.columns]),
+            ("What differs", "text", [column.meaning for column in result.columns]),
+            ("Difference", "number", [column.difference for column in result.columns]),
+            ("From", "number", [column.low for column in result.columns]),
+            ("To", "number", [column.high for column in result.columns]),
+            ("p-value", "pvalue", [column.pvalue for column in result.columns]),
+        ],
+    )
     joint = result.joint
-    facts = [
-        ("Level", f"{result.alpha:g}, {LEVEL}"),
-        ("Together", f"shift of {_number(joint.shift)}, interval {_number(joint.low)} to {_number(joint.high)}"),
-        ("Kernel", f"Gaussian of bandwidth {elements.number(joint.bandwidth)} standard deviations"),
-        ("Rows compared", f"{elements.count(joint.rows[0])} v {elements.count(joint.rows[1])} by the kernel, all by columns"),
-        ("Seed", "given as a Generator, not recorded" if result.seed is None else str(result.seed)),
+    shift, low, high = (number(end) if math.isfinite(end) else "any size" for end in (joint.shift, joint.low, joint.high))
+    facts = {
+        "Level": f"{result.alpha:g}, {LEVEL}",
+        "Together": f"shift of {shift}, interval {low} to {high}",
+        "Kernel": f"Gaussian of bandwidth {number(joint.bandwidth)} standard deviations",
+        "Rows compared": f"{count(joint.rows[0])} v {count(joint.rows[1])} by the kernel, all by columns",
+        "Seed": UNKNOWN_SEED if result.seed is None else str(result.seed),
+    }
+    sections = [
+        Section.of("where", "The largest differences not excluded", [table]),
+        Section.of("assurance", "How sure", [Facts.of(facts), Notes.of(result.notes)]),
     ]
-    return elements.section("assurance", "How sure", [elements.facts(facts), elements.notes(result.notes)])
-
-
-def _number(shift: float) -> str:
-    return elements.number(shift) if shift < float("inf") else "any size"
+    return Page.of(verdict, sections, title=title or QUESTION, command=command, call=result.call, good_news=True)
