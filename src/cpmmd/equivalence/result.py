@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 
 from cpmmd.core.arrays import Array
-from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.plain import PlainDict, PlainValue, plain_dict
 from cpmmd.core.text import NAME, counted, harmless
 from cpmmd.equivalence.bounds import ColumnEquivalence, JointEquivalence, rate_of_shift
 from cpmmd.report.content import UNKNOWN_SEED
@@ -18,22 +18,12 @@ PRINTED = 5  # columns in the printed summary
 
 
 @dataclass(frozen=True)
-class EquivalenceExplanation:
+class EquivalenceExplanation(PlainValue):
     """The largest differences that the data do not exclude."""
 
     sentence: str  #: the finding in plain words
     columns: tuple[ColumnEquivalence, ...]  #: every column, the one that may differ most first
     joint: JointEquivalence  #: all columns together
-
-    def to_dict(self) -> PlainDict:
-        """Return the explanation in plain JSON types."""
-        return plain_dict(
-            {
-                "sentence": self.sentence,
-                "columns": [column.to_dict() for column in self.columns],
-                "joint": self.joint.to_dict(),
-            }
-        )
 
     def __str__(self) -> str:
         lines = [
@@ -143,15 +133,11 @@ class EquivalenceResult:
 
     def explain(self) -> EquivalenceExplanation:
         """Return the largest differences that the data do not exclude, in words and for every column."""
-        return EquivalenceExplanation(self._sentence(), self.columns, self.joint)
-
-    def _sentence(self) -> str:
-        first = self.columns[0]
+        first, excluded = self.columns[0], f"Differences of {self.margin:g} standard deviations or more are"
         told = f"in all columns together {_up_to(self.largest)}, rows told apart at most {self.told_apart:.1%} of the time"
         where = f"in {_called(first.name)} ({first.meaning}) {_up_to(first.largest)}, {told}"
-        if self.reject:
-            return f"Differences of {self.margin:g} standard deviations or more are excluded. The largest that are not: {where}."
-        return f"Differences of {self.margin:g} standard deviations or more are not excluded: {where}."
+        verdict = f"{excluded} excluded. The largest that are not: " if self.reject else f"{excluded} not excluded: "
+        return EquivalenceExplanation(f"{verdict}{where}.", self.columns, self.joint)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None, command: str | None = None) -> str:
         """Return a report for a colleague, and write it when a path is given.
@@ -186,15 +172,8 @@ class EquivalenceResult:
             Without the data; what is infinite is None.
         """
         names = ("margin", "reject", "pvalue", "alpha", "statistic", "exact", "sizes", "seed", "notes")
-        answer = {
-            "method": "equivalence",
-            **{name: getattr(self, name) for name in names},
-            "largest": self.largest,
-            "told_apart": self.told_apart,
-            "columns": [column.to_dict() for column in self.columns],
-            "joint": self.joint.to_dict(),
-        }
-        return plain_dict({**answer, "null_distribution": self.null_distribution} if null_distribution else answer)
+        names += ("largest", "told_apart", "columns", "joint", *(("null_distribution",) if null_distribution else ()))
+        return plain_dict({"method": "equivalence", **{name: getattr(self, name) for name in names}})
 
     def __str__(self) -> str:
         repeat = [] if self.seed is None else [("repeat with", f"rng={self.seed}")]

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array
 from cpmmd.errors import InputError
-from cpmmd.plotting.style import BLUE, FILL, GREY, ORANGE, PURPLE, axes, legend, text
+from cpmmd.plotting.style import BLUE, FILL, GREY, ORANGE, PURPLE, axes, known_fields, labelled, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,9 +55,8 @@ class Batch:
         """Return a record as a batch; nothing is found where it could not be tested."""
         if isinstance(record, Batch):
             return record
-        known = {one.name for one in fields(cls)} - ({"pvalue", "reject"} if record.get("error") is not None else set())
-        said: dict[str, Any] = {name: record[name] for name in known if record.get(name) is not None}
-        return cls(**{**said, "batch": str(record["batch"])})
+        nothing = {} if record.get("error") is None else {"pvalue": None, "reject": None}
+        return cls(**known_fields(cls, {**record, **nothing, "batch": str(record["batch"])}))
 
     @property
     def failed(self) -> bool:
@@ -94,7 +93,7 @@ class Batch:
             return None
 
 
-Records = Sequence[Mapping[str, Any] | Batch]
+Records = Sequence[Mapping[str, object] | Batch]
 
 
 def read_batches(records: Records, *needed: str) -> list[Batch]:
@@ -145,8 +144,7 @@ def batch_series(records: Records, *, alpha: float = 0.05, ax: Axes | None = Non
     lowest = min([alpha, *values[~np.isnan(values)].tolist()])
     ax.set_ylim(1.5, lowest / 4)  # upside down: alarms stand out at the top, below the legend
     adjusted = any(batch.adjusted is not None for batch in batches)
-    ax.set_ylabel("p-value, adjusted for the number of batches" if adjusted else "p-value")
-    return ax
+    return labelled(ax, y="p-value, adjusted for the number of batches" if adjusted else "p-value", columns=4)
 
 
 def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
@@ -179,8 +177,7 @@ def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
     _draw(ax, batches, values, 0.5 if field == "effect" else 0.0, "no difference at all")
     if field == "effect":
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    ax.set_ylabel("rows told apart" if field == "effect" else "statistic")
-    return ax
+    return labelled(ax, y="rows told apart" if field == "effect" else "statistic", columns=4)
 
 
 def effect_field(batches: Sequence[Batch]) -> str | None:
@@ -209,7 +206,6 @@ def _draw(ax: Axes, batches: Sequence[Batch], values: Array, limit: float, meani
             label="not tested",
         )
     ax.axhline(limit, color=GREY, linestyle="--", label=meaning)
-    legend(ax, 4)
 
 
 def _mark(ax: Axes, places: Array, values: Array, calm: Array, found: Array, names: tuple[str, str]) -> None:
@@ -261,9 +257,7 @@ def batch_wealth(records: Records, *, alpha: float = 0.05, ax: Axes | None = Non
     ax.axhline(1 / alpha, color=GREY, linestyle="--", label=f"limit {1 / alpha:g}")
     ax.set_yscale("log")
     ax.set_ylim(min(0.1, wealth.min() / 2), max(wealth.max(), 1 / alpha) * 4)
-    ax.set_ylabel("wealth")
-    legend(ax, 4)
-    return ax
+    return labelled(ax, y="wealth", columns=4)
 
 
 def moved_columns(records: Records, *, ax: Axes | None = None) -> Axes:
@@ -301,8 +295,7 @@ def moved_columns(records: Records, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(names) - 0.5, -0.5)
     pad = 0.05 * np.ptp(places) or 0.5
     ax.set_xlim(places.min() - pad, places.max() + pad)
-    legend(ax, 2)
-    return ax
+    return labelled(ax)
 
 
 def column_counts(batches: Iterable[Batch]) -> Counter[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypedDict, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestOutcome
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
@@ -30,14 +31,13 @@ SMOOTHED = 4000  # values in a density
 class SampleStyle:
     """How one sample looks in every picture."""
 
-    name: str
     colour: str
     line: str
     hatch: str
     marker: str
 
 
-STYLES = (SampleStyle("x", BLUE, "-", "///", "o"), SampleStyle("y", ORANGE, "--", "...", "^"))
+STYLES = (SampleStyle(BLUE, "-", "///", "o"), SampleStyle(ORANGE, "--", "...", "^"))
 # Curves beside each other: colour, line, marker.
 CURVES = (
     *((BLUE, "-", "o"), (ORANGE, "--", "s"), (PURPLE, "-.", "^"), (GREEN, ":", "D"), (GREY, (0, (5, 1, 1, 1)), "v")),
@@ -77,19 +77,15 @@ def text(name: str, longest: int = 28) -> str:
     return harmless(name, longest).replace("$", r"\$")
 
 
-def legend(ax: Axes, columns: int = 2, *, title: str = "", handles: Sequence[Artist] | None = None) -> None:
-    """Add a legend above the axes, where it hides nothing."""
-    ax.legend(
-        handles=ax.get_legend_handles_labels()[0] if handles is None else handles,
-        title=title,
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-        borderaxespad=0.2,
-        ncols=columns,
-        frameon=False,
-        fontsize="small",
-        title_fontsize="small",
-    )
+def labelled(
+    ax: Axes, x: str = "", y: str = "", *, columns: int = 2, title: str = "", handles: Sequence[Artist] | None = None
+) -> Axes:
+    """Name the axes, add a legend above them, where it hides nothing, and return them."""
+    ax.set(**({"xlabel": x} if x else {}), **({"ylabel": y} if y else {}))
+    shown = ax.get_legend_handles_labels()[0] if handles is None else handles
+    look = {"frameon": False, "fontsize": "small", "title_fontsize": "small", "bbox_to_anchor": (0.5, 1.0), "borderaxespad": 0.2}
+    ax.legend(handles=shown, title=title, ncols=columns, loc="lower center", **look)
+    return ax
 
 
 def density(values: Array, grid: Array) -> Array:
@@ -106,11 +102,9 @@ def density(values: Array, grid: Array) -> Array:
     return np.asarray(np.exp(-(apart**2) / 2) / (width * np.sqrt(2 * np.pi)))
 
 
-def span(values: Array, margin: float = 0.05) -> tuple[float, float]:
-    """Return the ends of an axis that holds the values."""
-    low, high = float(values.min()), float(values.max())
-    pad = margin * (high - low) or max(abs(low), 1.0) * margin
-    return low - pad, high + pad
+def known_fields(kind: type[DataclassInstance], record: Mapping[str, object]) -> dict[str, Any]:
+    """Return what a record says of the fields of a dataclass; None is nothing said."""
+    return {one.name: record[one.name] for one in fields(kind) if record.get(one.name) is not None}
 
 
 # What a picture is of: every plot takes a result or its explanation, whichever is at hand.

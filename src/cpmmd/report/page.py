@@ -53,30 +53,26 @@ SPREAD = 100  # positive numbers more different than this have a format each: th
 def column_texts(values: Sequence[Value], kind: CellType) -> list[str]:
     """Return the texts of one table column."""
     if kind not in ("number", "pvalue"):
-        return [NOTHING if v is None else cell_text(v, kind) for v in values]
-    there = [float(v) for v in values if v is not None]
+        return [NOTHING if value is None else _cell_text(value, kind) for value in values]
+    there = [float(value) for value in values if value is not None]
+    least, most = min((v for v in there if v), default=1.0), max((v for v in there if v), default=1.0)
+    forms = [number_format(there)] * len(there)
     if kind == "pvalue":
-        decimals = max(3, math.ceil(1 - math.log10(min((p for p in there if p), default=1.0))))
+        decimals = max(3, math.ceil(1 - math.log10(least)))
         forms = [f".{decimals}f" if decimals <= 7 else ".1e"] * len(there)
-    else:
-        least, most = min((v for v in there if v), default=1.0), max((v for v in there if v), default=1.0)
-        together = least < 0 or most < SPREAD * least
-        forms = [number_format(there if together else [v]) for v in there]
+    elif least >= 0 and most >= SPREAD * least:
+        forms = [number_format([value]) for value in there]
     texts = map(format, there, forms)
-    return [NOTHING if v is None else next(texts) for v in values]
+    return [NOTHING if value is None else next(texts) for value in values]
 
 
-def cell_text(value: Value, kind: CellType) -> str:
+def _cell_text(value: bool | int | float | str, kind: CellType) -> str:
     """Return the text of one value of a kind that needs no look at its neighbours."""
-    if kind == "flag" and not isinstance(value, str):
+    if isinstance(value, str) or kind not in ("flag", "count", "share"):
+        return harmless(value).replace("T", " ")[:16] if kind == "time" else harmless(value)  # times to the minute
+    if kind == "flag":
         return "yes" if value else "no"
-    if kind == "time":
-        return harmless(value).replace("T", " ")[:16]  # to the minute
-    if isinstance(value, (int, float)) and kind == "count":
-        return count(value)
-    if isinstance(value, (int, float)) and kind == "share":
-        return f"{100 * value:.1f}%"
-    return harmless(value)
+    return count(value) if kind == "count" else f"{100 * value:.1f}%"
 
 
 def number(value: float) -> str:
@@ -198,6 +194,10 @@ class Table(Block, frozen=True):
         headers = [Header(harmless(label), kind) for label, kind in zip(labels, types, strict=True)]
         rows = [[harmless(v) if isinstance(v, str) else v for v in to_plain(row)] for row in zip(*values, strict=True)]
         return cls(id, line(caption), headers, rows, note, flagged, failed)
+
+    def mark(self, row: int) -> str:
+        """Return how a row stands out."""
+        return next((mark for mark in ("flagged", "failed") if row in (getattr(self, mark) or ())), "")
 
     def texts(self) -> list[tuple[str, ...]]:
         """Return the rows as a reader sees them."""

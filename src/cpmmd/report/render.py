@@ -36,8 +36,6 @@ from cpmmd.report.page import (
     number,
 )
 
-ONE_LINE = 32  # characters of a table cell that stay on one line
-SHOWN = 12  # columns that are seen at once; the others open
 # JSON may end up inside a page or a terminal: nothing in it opens a tag or leaves ASCII.
 INERT = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
 
@@ -142,7 +140,7 @@ def _fill(template: str, filters: Mapping[str, Callable[..., object]], **values:
         undefined=StrictUndefined,
     )
     environment.filters |= filters
-    return environment.from_string(_resource(template)).render(**values, numeric=NUMERIC, right=RIGHT, shown=SHOWN)
+    return environment.from_string(_resource(template)).render(**values, numeric=NUMERIC, right=RIGHT)
 
 
 def _resource(name: str) -> str:
@@ -159,7 +157,7 @@ def _html(page: Page, drawings: Drawings) -> str:
     style, script = f"{_resource('style.css')}{sheet.css}\n", _resource("sort.js")
     return _fill(
         "page.html",
-        {"rows": _html_rows, "side_by_side": _side_by_side, "number": number, "axis_names": axis_names},
+        {"side_by_side": _side_by_side, "number": number, "axis_names": axis_names},
         page=page,
         # Our own files and cleaned SVG: the only text that is not escaped.
         pictures={name: Markup(svg) for name, svg in pictures.items()},
@@ -179,21 +177,6 @@ def _side_by_side(blocks: Sequence[AnyBlock]) -> list[list[AnyBlock]]:
     """Return neighbouring figures together, every other block by itself."""
     runs = [(kind, list(run)) for kind, run in groupby(blocks, key=lambda block: block.kind)]
     return [part for kind, run in runs for part in ([run] if kind == "figure" else [[block] for block in run])]
-
-
-def _html_rows(table: Table) -> list[dict[str, Any]]:
-    """Return each row of a table: how it is marked, and of each cell the text, the class and what it is sorted by."""
-    rows = []
-    for place, (values, texts) in enumerate(zip(table.rows, table.texts(), strict=True)):
-        cells = []
-        for header, value, text in zip(table.columns, values, texts, strict=True):
-            right = header.type in RIGHT
-            shown = f"\u2212{text[1:]}" if right and text.startswith("-") else text  # the minus sign is as wide as a digit
-            sort_by = None if header.type not in NUMERIC else "" if value is None else repr(value)
-            cells.append({"text": shown, "class": "number" if right else "long" if len(text) > ONE_LINE else "", "sort": sort_by})
-        marks = [mark for mark in ("flagged", "failed") if place in (getattr(table, mark) or ())]
-        rows.append({"cells": cells, "mark": marks[0] if marks else ""})
-    return rows
 
 
 # Markdown: pipe tables, no pictures (they show what sentences and tables say), every foreign name in a code span.
