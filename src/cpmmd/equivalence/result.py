@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, PlainValue, plain_dict
@@ -38,35 +38,6 @@ class EquivalenceExplanation(PlainValue):
 class EquivalenceResult:
     """The answer of an equivalence test.
 
-    Attributes
-    ----------
-    margin : float
-        What counts as the same: differences below so many standard deviations.
-    pvalue : float
-        The largest of those of the columns and of all together: each of them must be below the margin.
-    statistic : float
-        The squared MMD in all columns, biased (that of the samples themselves).
-    null_distribution : array
-        Draws of the statistic were the populations exactly the margin apart, where that is hardest to tell.
-    alpha : float
-        Level: how often, at most, samples that differ by the margin or more are called equivalent, in large samples.
-    columns : tuple of ColumnEquivalence
-        Every column, the one that may differ most first.
-    joint : JointEquivalence
-        All columns together.
-    sizes : tuple of int
-        Rows of X and Y.
-    seed : int or None
-        What repeats the result as ``rng=``; None when a Generator was passed in.
-    notes : tuple of str
-        What to bear in mind.
-    call : str
-        The Python call that gives this result again.
-    exact : bool
-        False: the level holds in the limit of many rows, and was measured from 50 rows on.
-    citations : tuple of str
-        Keys of what to cite.
-
     Examples
     --------
     >>> import numpy as np
@@ -78,19 +49,20 @@ class EquivalenceResult:
     (False, True, True, True)
     """
 
-    margin: float
-    pvalue: float
-    statistic: float
-    null_distribution: Array
-    alpha: float
-    columns: tuple[ColumnEquivalence, ...]
-    joint: JointEquivalence
-    sizes: tuple[int, int]
-    seed: int | None = None
-    notes: tuple[str, ...] = ()
-    call: str = ""
-    exact: bool = False
-    citations: tuple[str, ...] = field(default=("liu2026equivalence", "lakens2017equivalence", "gretton2012kernel"))
+    margin: float  #: what counts as the same: differences below so many standard deviations
+    pvalue: float  #: the largest of those of the columns and of all together: each of them must be below the margin
+    statistic: float  #: the squared MMD in all columns, biased (that of the samples themselves)
+    null_distribution: Array  #: draws of the statistic were the populations the margin apart, where that is hardest to tell
+    alpha: float  #: level: how often, at most, samples that differ by the margin or more are called equivalent, in large samples
+    columns: tuple[ColumnEquivalence, ...]  #: every column, the one that may differ most first
+    joint: JointEquivalence  #: all columns together
+    sizes: tuple[int, int]  #: rows of X and Y
+    seed: int | None = None  #: what repeats the result as ``rng=``; None when a Generator was passed in
+    notes: tuple[str, ...] = ()  #: what to bear in mind
+    call: str = ""  #: the Python call that gives this result again
+    exact: bool = False  #: the level holds in the limit of many rows, and was measured from 50 rows on
+    #: keys of what to cite
+    citations: tuple[str, ...] = ("liu2026equivalence", "lakens2017equivalence", "gretton2012kernel")
 
     @property
     def reject(self) -> bool:
@@ -109,11 +81,8 @@ class EquivalenceResult:
 
     @property
     def largest(self) -> float:
-        """The largest difference not excluded, in standard deviations: the smallest margin at which equivalence is shown.
-
-        All columns together cannot be closer than one alone, so it is the largest of the columns' and of the joint one.
-        """
-        return max(self.joint.high, self.columns[0].largest)
+        """The largest difference not excluded, in standard deviations: the smallest margin at which equivalence is shown."""
+        return max(self.joint.high, self.columns[0].largest)  # all columns together cannot be closer than one alone
 
     @property
     def told_apart(self) -> float:

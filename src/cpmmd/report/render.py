@@ -21,20 +21,8 @@ from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.report.content import result_page
 from cpmmd.report.figures import Drawings, axis_names, draw_figures, result_drawings
-from cpmmd.report.page import (
-    FOREIGN,
-    NOTHING,
-    NUMERIC,
-    RIGHT,
-    AnyBlock,
-    Columns,
-    Header,
-    Page,
-    Table,
-    Value,
-    format_of,
-    number,
-)
+from cpmmd.report.location import without_rare_levels
+from cpmmd.report.page import FOREIGN, NOTHING, NUMERIC, RIGHT, AnyBlock, Columns, Header, Page, Table, Value, format_of, number
 
 # JSON may end up inside a page or a terminal: nothing in it opens a tag or leaves ASCII.
 INERT = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
@@ -69,15 +57,15 @@ def report(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> import numpy as np
     >>> from cpmmd import report, two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> result = two_sample_test(data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2)), rng=0)
+    >>> result = two_sample_test(range(40), range(20, 60), rng=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     text = report.report(result, pathlib.Path(folder) / "report.md", explanation=result.explain())
     >>> print(text.splitlines()[0])
     # The samples differ
     """
+    if explanation is not None and not rows:
+        explanation = without_rare_levels(explanation, result.tested_sizes)
     page = result_page(result, rows=rows, command=command, title=title, explanation=explanation, names=names)
     return write_page(page, result_drawings(result, explanation), path)
 
@@ -109,10 +97,8 @@ def render(said: Mapping[str, Any], drawings: Drawings, *, form: str) -> str:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from cpmmd import report, two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> result = two_sample_test(data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2)), rng=0)
+    >>> result = two_sample_test(range(40), range(20, 60), rng=0)
     >>> print(report.render(report.content(result), {}, form="markdown").splitlines()[0])
     # The samples differ
     """
