@@ -193,18 +193,9 @@ def _draw(ax: Axes, batches: Sequence[Batch], values: Array, limit: float, meani
     ax.plot(places[~failed], values[~failed], color=GREY, linewidth=0.8)
     _mark(ax, places, values, calm, found, ("no difference found", "different"))
     if failed.any():
-        ax.plot(
-            places[failed],
-            np.zeros(np.count_nonzero(failed)),
-            transform=ax.get_xaxis_transform(),  # on the axis, whatever its values
-            clip_on=False,
-            color=PURPLE,
-            marker="x",
-            markersize=8,
-            markeredgewidth=2,
-            linestyle="none",
-            label="not tested",
-        )
+        foot, on_axis = np.zeros(np.count_nonzero(failed)), ax.get_xaxis_transform()  # whatever the values are
+        cross = ax.plot(places[failed], foot, "x", transform=on_axis, clip_on=False, color=PURPLE, label="not tested")[0]
+        cross.set(markersize=8, markeredgewidth=2)
     ax.axhline(limit, color=GREY, linestyle="--", label=meaning)
 
 

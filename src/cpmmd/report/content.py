@@ -60,17 +60,11 @@ def content(
     >>> said["verdict"]["headline"], [section["id"] for section in said["sections"]]
     ('The samples differ', ['where', 'assurance', 'evidence', 'repeat'])
     """
-    return result_page(result, rows=rows, command=command, title=title, explanation=explanation, names=names).to_dict()
+    return result_page(result, explanation, names, rows=rows, command=command, title=title).to_dict()
 
 
 def result_page(
-    result: TestOutcome,
-    *,
-    rows: bool = True,
-    command: str | None = None,
-    title: str | None = None,
-    explanation: Explanation | None = None,
-    names: Sequence[str] = SAMPLES,
+    result: TestOutcome, explanation: Explanation | None, names: Sequence[str], rows: bool, command: str | None, title: str | None
 ) -> Page:
     """Return the page of one test."""
     if explanation is not None and not rows:
@@ -82,10 +76,10 @@ def result_page(
         _assurance(result, explanation, names if explanation is None else explanation.names),
         _evidence(result),
     ]
-    return Page.of(_verdict(result, explanation), sections, title=title or QUESTION, command=command, call=result.call)
+    return Page.of(result_verdict(result, explanation), sections, title=title or QUESTION, command=command, call=result.call)
 
 
-def _verdict(result: TestOutcome, explanation: Explanation | None) -> Verdict:
+def result_verdict(result: TestOutcome, explanation: Explanation | None) -> Verdict:
     """Return the answer, a sentence or two, and the few numbers that matter."""
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
     below = "at or below" if result.pvalue <= result.alpha else "above"

@@ -8,7 +8,7 @@ from html import escape
 from cpmmd.errors import MissingExtraError
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestOutcome
-from cpmmd.report.content import result_page
+from cpmmd.report.content import result_verdict
 from cpmmd.report.figures import png_picture, result_drawings
 from cpmmd.report.location import column_list
 from cpmmd.report.page import column_texts
@@ -21,7 +21,7 @@ FOUND, QUIET = "#d55e00", "#0072b2"
 
 def notebook_html(outcome: TestOutcome, explanation: Explanation | None) -> str:
     """Return a few lines of HTML: nothing is loaded, nothing runs, every name from the data is escaped."""
-    verdict = result_page(outcome, explanation=explanation).verdict
+    verdict = result_verdict(outcome, explanation)
     numbers = " · ".join(f"{escape(n.label)} <b>{escape(n.value)}</b>" for n in verdict.numbers)
     parts = [f"<b>{escape(verdict.headline)}</b>", *map(escape, verdict.sentences), numbers]
     paragraphs = "".join(f"<p style='margin: 4px 0'>{part}</p>" for part in parts)

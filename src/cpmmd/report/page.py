@@ -166,6 +166,9 @@ class Header(msgspec.Struct, frozen=True):
     type: CellType
 
 
+Marks: TypeAlias = list[int] | UnsetType  # the rows that stand out
+
+
 class Table(Block, frozen=True):
     """A table of raw values."""
 
@@ -174,9 +177,8 @@ class Table(Block, frozen=True):
     columns: list[Header]
     rows: list[list[Value]]
     note: str
-    # flagged, failed: the rows that stand out
-    flagged: list[int] | UnsetType = UNSET
-    failed: list[int] | UnsetType = UNSET
+    flagged: Marks = UNSET
+    failed: Marks = UNSET
 
     @classmethod
     def of(
@@ -186,8 +188,8 @@ class Table(Block, frozen=True):
         columns: Iterable[TableColumn],
         *,
         note: str = "",
-        flagged: list[int] | UnsetType = UNSET,
-        failed: list[int] | UnsetType = UNSET,
+        flagged: Marks = UNSET,
+        failed: Marks = UNSET,
     ) -> Table:
         """Return a table of columns."""
         labels, types, values = zip(*columns, strict=True)

@@ -66,7 +66,7 @@ def report(
     """
     if explanation is not None and not rows:
         explanation = without_rare_levels(explanation, result.tested_sizes)
-    page = result_page(result, rows=rows, command=command, title=title, explanation=explanation, names=names)
+    page = result_page(result, explanation, names, rows=rows, command=command, title=title)
     return write_page(page, result_drawings(result, explanation), path)
 
 
@@ -119,11 +119,7 @@ def _fill(template: str, filters: Mapping[str, Callable[..., object]], **values:
 
     html = template.endswith(".html")
     environment = Environment(
-        autoescape=html,
-        trim_blocks=not html,
-        lstrip_blocks=not html,
-        keep_trailing_newline=True,
-        undefined=StrictUndefined,
+        autoescape=html, trim_blocks=not html, lstrip_blocks=not html, keep_trailing_newline=True, undefined=StrictUndefined
     )
     environment.filters |= filters
     return environment.from_string(_resource(template)).render(**values, numeric=NUMERIC, right=RIGHT)
