@@ -136,7 +136,7 @@ class Answering:
         if self.report is None:
             return
         from cpmmd.core.atomic import check_target
-        from cpmmd.report.elements import format_of
+        from cpmmd.report.page import format_of
 
         if format_of(self.report) == "html":
             _require_report_extra()
