@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cpmmd.cli.failures import in_command_words
-from cpmmd.cli.settings import STDIN, Reading
+from cpmmd.cli.settings import STDIN, Answering, Reading
 from cpmmd.errors import InputError
 
 if TYPE_CHECKING:
     from cpmmd.monitoring.checking import CheckedBatch, Source
-from cpmmd.cli.comparison import Answering
 from cpmmd.cli.output import COMMAND, note, probability, progress, say, say_end, say_json, say_table, say_verdict
 
 if TYPE_CHECKING:
     from cpmmd.monitoring.checking import CheckedBatch
 from cpmmd.cli.failures import calling_samples
 from cpmmd.cli.main import collect_garbage_from_now_on
-from cpmmd.cli.settings import Settings, command_line
+from cpmmd.cli.settings import Settings, Typed, command_line
 from cpmmd.core.text import counted
 from cpmmd.errors import CpmmdError, Setting
 
@@ -205,8 +204,7 @@ class Watching:
         monitor = monitor_file.read()
         if self.metrics is not None:
             _write_metrics(self.metrics, monitor, self.file)
-        kept = {"--history": self.history, "--metrics": self.metrics}
-        again = command_line("check", [self.file, *files], {**kept, **reading.arguments()})
+        again = answering.typed.again()
         if answering.report is not None:
             self._report(monitor_file, monitor, heard, answering.report, again)
         _answer(heard, monitor, self.file, again, answering)
@@ -347,6 +345,7 @@ def fit(
     example: str | None,
     reading: Reading,
     settings: Settings,
+    typed: Typed,
     *,
     as_json: bool,
     force: bool = False,
@@ -368,13 +367,12 @@ def fit(
         samples = reading.read([file] if example is None else [file, example], keep=settings.aside)
         detector = _make(kind, settings).fit(samples[0].data, **({} if example is None else {"example": samples[1].data}))
         detector.save(output)
-    given = {"--output": output, "--monitor": monitor, "--example": example}
-    again = command_line("fit", [file], {**given, **reading.arguments(), **settings.arguments(detector.seed_)})
+    again = typed.again(seed=detector.seed_)
     columns = settings.compared(samples[0])
     noticed = list(dict.fromkeys((*(line for sample in samples for line in sample.notes), *detector.notes_)))
     if not as_json:
         note(noticed)
-        _say_fitted(detector, output, samples[0], columns, settings.method, reading)
+        _say_fitted(detector, output, samples[0], columns, settings.method, typed)
         return
     reference = {"name": file, "rows": samples[0].rows}
     described = {kind: output, "reference": reference, "columns": columns}
@@ -412,7 +410,7 @@ def _make(kind: str, settings: Settings) -> Any:
     return DriftDetector(**settings.keywords())
 
 
-def _say_fitted(detector: Any, output: str, reference: Any, columns: list[str], method: str, reading: Reading) -> None:
+def _say_fitted(detector: Any, output: str, reference: Any, columns: list[str], method: str, typed: Typed) -> None:
     """Print what was saved, and the command that comes next."""
     rows, compared = counted(reference.rows, "reference row"), counted(len(columns), "column")
     say(f"Saved {output}: {rows}, {compared}, {method}.")
@@ -420,7 +418,7 @@ def _say_fitted(detector: Any, output: str, reference: Any, columns: list[str], 
         say(f"  kernel  {detector.kernel_}")
     say()
     say("Check batches with")
-    say(f"  {command_line('check', [output, 'BATCH...'], reading.meaning())}", limit=COMMAND)
+    say(f"  {command_line('check', [output, 'BATCH...'], typed.meaning())}", limit=COMMAND)
 
 
 @dataclass(frozen=True)
@@ -431,14 +429,6 @@ class Checking:
     history: str | None = None
     again: bool = False
     missing: str | None = None
-
-    def repeat(self, detector_file: str, files: Sequence[str], reading: Reading, report: str | None) -> str:
-        """Return the command that does the same again: tests again, where a history would know the batches by then."""
-        options = {"--alpha": self.alpha, "--history": self.history, "--missing": self.missing, **reading.arguments()}
-        if not files:
-            return command_line("check", [detector_file], {**options, "--report": report})
-        anew = self.again or self.history is not None
-        return command_line("check", [detector_file, *files], options) + (" --again" if anew else "")
 
 
 def check(
@@ -460,7 +450,8 @@ def check(
     with keeping(checking.history) as history:
         batch_check = BatchCheck(detector, alpha, checking.missing, history, checking.again, progress)
         checked, series = _check_all(batch_check, files, reading, explain=answering.explain)
-    again = checking.repeat(detector_file, files, reading, answering.report)
+    anew = checking.again or checking.history is not None  # a history would know the batches by then
+    again = answering.typed.again(again=anew) if files else answering.typed.again(report=answering.report)
     if answering.report is not None:
         write_report(series, checked, answering.report, alpha, detector_file, again)
     answer(checked, alpha, detector_file, again, answering)

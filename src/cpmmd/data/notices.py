@@ -21,6 +21,7 @@ from scipy import special
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.numbers import Values
+from cpmmd.errors import Note, Setting
 
 if TYPE_CHECKING:
     from cpmmd.data.pool import Pool
@@ -62,8 +63,13 @@ def _names_something(pool: Pool, column: str) -> str:
         return ""
     some = _values(pool, column, ROWS)
     if column in pool.dates:
-        times = f"column {column!r} looks like the time of each row and is compared like any other: leave it out, and if rows "
-        return f"{times}depend on each other keep blocks of them together with blocks='auto'" if all(map(_rising, some)) else ""
+        note = Note(
+            "column {column!r} looks like the time of each row and is compared like any other: leave it out, and if rows depend "
+            "on each other keep blocks of them together with {blocks}",
+            column=column,
+            blocks=Setting("blocks", "auto"),
+        )
+        return note if all(map(_rising, some)) else ""
     if column not in pool.categories and all(map(_counts, some)):
         return f"column {column!r} numbers the rows and is compared like any other: leave it out"
     if not _may_be_groups(some):
@@ -72,9 +78,12 @@ def _names_something(pool: Pool, column: str) -> str:
     if max(pool.sizes) > ROWS and not _may_be_groups(every):
         return ""
     *most, last = (str(len(np.unique(part))) for part in every)
-    return (
-        f"column {column!r} looks like the name of a group: its {', '.join(most)} and {last} values each stand in one sample "
-        f"only, several times; relabel groups whole with groups={column!r}"
+    return Note(
+        "column {column!r} looks like the name of a group: its {numbers} values each stand in one sample only, several times; "
+        "relabel groups whole with {groups}",
+        column=column,
+        numbers=f"{', '.join(most)} and {last}",
+        groups=Setting("groups", column),
     )
 
 
@@ -121,12 +130,16 @@ def _dependent(pool: Pool, leave: tuple[str, ...]) -> tuple[str, ...]:
     lag, at = np.unravel_index(int(lags.argmax()), lags.shape)
     trait, before = traits.looked_at[at], "one row" if lag == 0 else f"{lag + 1} rows"
     has, itself = ("have", "themselves") if trait.aspect is Aspect.MISSING else ("has", "itself")
-    return (
-        f"rows depend on each other in the order of the file: {trait} {has} correlation {lags[lag, at]:.2f} with {itself} "
-        f"{before} before, where independent rows stay below {bound:.2f}; relabeling them one by one finds differences that are "
-        "none. If they are in time, keep blocks of them together with blocks='auto'; if they belong to something, name it with "
-        "groups=...",
+    note = Note(
+        "rows depend on each other in the order of the file: {seen} before, where independent rows stay below {bound:.2f}; "
+        "relabeling them one by one finds differences that are none. If they are in time, keep blocks of them together with "
+        "{blocks}; if they belong to something, name it with {groups}",
+        seen=f"{trait} {has} correlation {lags[lag, at]:.2f} with {itself} {before}",
+        bound=bound,
+        blocks=Setting("blocks", "auto"),
+        groups=Setting("groups"),
     )
+    return (note,)
 
 
 class Aspect(Enum):

@@ -108,7 +108,7 @@ class ComplexityPenalized(Criterion):
 
     def __post_init__(self) -> None:
         if self.c1 is not None:
-            validation.non_negative("c1", self.c1)
+            validation.positive("c1", self.c1, or_zero=True)
         validation.whole("n_calibration", self.n_calibration, at_least=1)
         if self.calibration_alpha is not None:
             validation.open_unit("calibration_alpha", self.calibration_alpha)

@@ -188,7 +188,7 @@ class DeepKernel(FeatureKernel):
             parameters={name.removeprefix(PARAMETER): torch.from_numpy(np.array(tensors[name])) for name in names},
             centre=np.array(tensors["centre"], dtype=np.float64),
             scale=validation.positive("scale", described["scale"]),
-            spectral_product=validation.non_negative("spectral_product", described["spectral_product"]),
+            spectral_product=validation.positive("spectral_product", described["spectral_product"], or_zero=True),
         )
         kernel.features(kernel.centre[None])  # weights that do not fit together fail here, not in the first test
         return kernel
