@@ -8,9 +8,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from cpmmd import Ascent, Bandwidth, Deep, DriftDetector, Plain, SplitTest, save_kernel, two_sample_test
+from cpmmd.engines import fixed_reference as engine
 from cpmmd.errors import CpmmdError, InputError
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation import fixed_reference as engine
 from cpmmd.storage.kernels import load_kernel
 from helpers import assert_level, brute_force_mmd2, mixed_frame, most_rejections
 

@@ -147,7 +147,7 @@ class Answering:
         if self.report is None:
             return
         from cpmmd.core.installation import require
-        from cpmmd.report.elements import format_of
+        from cpmmd.report.page import format_of
 
         if format_of(self.report) == "html":
             require("An HTML report", ("jinja2", "matplotlib"), "report")

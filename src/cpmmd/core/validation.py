@@ -43,11 +43,6 @@ def positive(name: str, value: object, *, or_zero: bool = False) -> float:
     raise wrong(name, f"must be a finite number {'>=' if or_zero else '>'} 0", value)
 
 
-def non_negative(name: str, value: object) -> float:
-    """Return ``value`` as a finite float that is not below zero."""
-    return positive(name, value, or_zero=True)
-
-
 def gammas(values: object) -> tuple[float, ...]:
     """Check spectral parameters: none, one or several positive numbers."""
     listed = values if isinstance(values, Sequence) else (values,)

@@ -10,9 +10,8 @@ import numpy as np
 from cpmmd.core.arrays import Rows
 from cpmmd.core.text import counted
 from cpmmd.data.design import as_texts
-from cpmmd.data.gaps import check_present, drop_missing, find_gaps
 from cpmmd.data.numbers import Matrix
-from cpmmd.data.table import Table
+from cpmmd.data.table import Table, check_present, drop_missing, find_gaps
 from cpmmd.errors import InputError, name_some
 
 # Rows that come to a monitor that is fitted: enough of them, with their missing values dealt with as it was fitted to.

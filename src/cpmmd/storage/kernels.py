@@ -22,7 +22,7 @@ from functools import cache
 import numpy as np
 
 from cpmmd.errors import unknown_name
-from cpmmd.procedures.classes import KernelClass
+from cpmmd.procedures.full_sample import KernelClass
 from cpmmd.selection.values import Ascent
 
 

@@ -18,15 +18,15 @@ from cpmmd.core.arrays import Array, Floating, Rows
 from cpmmd.core.parallel import map_apart, spread
 from cpmmd.core.progress import report
 from cpmmd.core.text import bytes_in_words, counted
+from cpmmd.draws.layout import Layout, sum_rows
+from cpmmd.engines.directions import Directions, Sketch, landmark_directions, whole_pool_directions
+from cpmmd.engines.paths import PLAIN, Grid, Path
+from cpmmd.engines.tiles import Piece, cut_pieces
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaledKernel, cut
 from cpmmd.kernels.tilers import DistanceTiler, Scratch, Tile, Tiler, tiler_for
-from cpmmd.permutation.binned import Bins, Piece, cut_pieces
-from cpmmd.permutation.contrasts import sum_rows
-from cpmmd.permutation.directions import Directions, Sketch, landmark_directions, whole_pool_directions
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.paths import PLAIN, Grid, Path
+from cpmmd.statistics.forms import form_of
 
 T = TypeVar("T")
 LANDMARKS = 200  # of a pool up to PAIR_ROWS: 300 and 500 have no more power (docs/theory/full-sample.md)
@@ -40,42 +40,21 @@ PANEL_TILES = 16  # tiles of rows that are loaded together
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The pool in one set of coordinates, as landmarks see it.
+    """The pool in one set of coordinates, as landmarks see it."""
 
-    Attributes
-    ----------
-    load
-        Gives a slice of the rows in the order of the bins.
-    sample
-        Rows in an order that does not look at labels: those of median distances, landmarks and variances.
-    landmarks
-        The first of those, or all rows in the order of the bins.
-    bins, labels
-        What is relabelled, and how.
-    memory_limit
-        In bytes.
-    strata
-        Of the rows of ``sample``, where a design has some: variances are then taken inside them.
-    pair_rows
-        Pools of more rows stream past the landmarks.
-    covariance_rows
-        That variances are taken over in those pools; None is ten a landmark, at most 5000.
-    """
-
-    load: Callable[[slice], Array]
-    sample: Array
-    landmarks: Array
-    bins: Bins
-    labels: Relabelings
-    memory_limit: int
-    strata: Rows | None = None
-    pair_rows: int = PAIR_ROWS
-    covariance_rows: int | None = None
+    load: Callable[[slice], Array]  # gives a slice of the rows in the order of the layout
+    sample: Array  # rows in an order that does not look at labels: those of median distances, landmarks and variances
+    landmarks: Array  # the first of those, or all rows in the order of the layout
+    layout: Layout  # what is relabelled, and how
+    memory_limit: int  # in bytes
+    strata: Rows | None = None  # of the rows of `sample`, where a design has some: variances are then taken inside them
+    pair_rows: int = PAIR_ROWS  # pools of more rows stream past the landmarks
+    covariance_rows: int | None = None  # that variances are taken over in those pools; None is ten a landmark, at most 5000
 
     @property
     def rows(self) -> int:
-        """Rows in bins."""
-        return len(self.bins.order)
+        """Rows in units."""
+        return len(self.layout.rows)
 
     @property
     def linear(self) -> bool:
@@ -89,11 +68,6 @@ class View:
             return self.rows
         usual = min(COVARIANCE_ROWS, ROWS_A_LANDMARK * len(self.landmarks))
         return min(len(self.sample), self.covariance_rows or usual)
-
-    @property
-    def whole(self) -> bool:
-        """Whether all rows are landmarks, and are relabelled one by one or as a design has them."""
-        return len(self.landmarks) == self.rows and (self.bins.size == 1 or self.bins.contrast is not None)
 
 
 def landmark_count(rows: int, wanted: int | None = None, pair_rows: int = PAIR_ROWS) -> int:
@@ -121,7 +95,7 @@ def kernel_path(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
         ((_, values),) = _members(view, gammas, lambda one: _directions(view, one, principal=True), [kernel])
         return values
     (sketch,) = _stream(view, tiler_for(kernel, view.sample), [kernel.gram(view.landmarks)], [True])
-    ((_, values),) = _members(view, gammas, lambda one: landmark_directions(one, view.bins), [sketch])
+    ((_, values),) = _members(view, gammas, lambda one: landmark_directions(one, view.layout), [sketch])
     return values
 
 
@@ -133,24 +107,23 @@ def _double_path(view: View, grid: Grid, bandwidths: Array) -> Path:
 
 
 def _directions(view: View, kernel: Kernel, *, principal: bool) -> Directions:
-    count = len(view.landmarks)
+    count, form = len(view.landmarks), form_of(view.layout)
     if count > LANDMARKS:  # asked for: the usual number is a few megabytes
         _require(view, 8 * (2 * view.rows * count + 4 * count * count), 1)
-    if view.whole:
-        return whole_pool_directions(kernel.gram(view.landmarks), view.bins)
+    if count == view.rows and form.whole_pool:
+        return whole_pool_directions(kernel.gram(view.landmarks), view.layout)
     seen = kernel.gram(view.load(slice(0, view.rows)), view.landmarks)
-    sums, contrast = _bin_sums(seen, view.bins), view.bins.contrast
-    some = seen if contrast is None else contrast.centre_rows(seen)
-    return landmark_directions(Sketch(kernel.gram(view.landmarks), sums, some), view.bins, principal=principal)
+    sketch = Sketch(kernel.gram(view.landmarks), _unit_sums(seen, view.layout), form.centre_rows(seen))
+    return landmark_directions(sketch, view.layout, principal=principal)
 
 
-def _bin_sums(seen: Array, bins: Bins) -> Array:
-    """Return the sums over bins of rows in their order."""
-    if bins.size == 1:
+def _unit_sums(seen: Array, layout: Layout) -> Array:
+    """Return the sums over units of rows in their order."""
+    if layout.size == 1:
         return seen
-    if bins.size == 0:
-        return np.asarray(sum_rows(seen, bins.starts[:-1]))
-    return np.asarray(seen.reshape(bins.count, bins.size, -1).sum(axis=1))
+    if layout.size == 0:
+        return np.asarray(sum_rows(seen, layout.starts))
+    return np.asarray(seen.reshape(layout.count, layout.size, -1).sum(axis=1))
 
 
 def _streamed_path(view: View, grid: Grid, bandwidths: Array, sketches: Sequence[Sketch]) -> Path:
@@ -158,7 +131,7 @@ def _streamed_path(view: View, grid: Grid, bandwidths: Array, sketches: Sequence
     count = grid.enough(seen, view.rows) if not grid.gammas else len(bandwidths)
 
     def one(sketch: Sketch) -> Directions:
-        return landmark_directions(sketch, view.bins, principal=bool(grid.gammas))
+        return landmark_directions(sketch, view.layout, principal=bool(grid.gammas))
 
     return _path(view, grid, bandwidths[:count], one, sketches[:count])
 
@@ -179,7 +152,7 @@ def _members(
 
     def one(item: T) -> tuple[Directions, Array]:
         found = find(item)
-        return found, found.statistics(view.bins, view.labels, gammas)
+        return found, found.statistics(view.layout, gammas)
 
     return map_apart(one, items)
 
@@ -205,14 +178,14 @@ def _stream(view: View, tiler: Tiler, among: Sequence[Array], spectral: Sequence
     _check_room(view, len(among), sum(spectral))
     tiler = tiler.settled([view.landmarks])  # of a far row with near landmarks nothing is seen in any precision
     landmarks, count = tiler.operand(view.landmarks), len(view.landmarks)
-    sums = np.zeros((len(among), view.bins.count, count))
-    pieces = cut_pieces(view.bins, TILE_ROWS)
+    sums = np.zeros((len(among), view.layout.count, count))
+    pieces = cut_pieces(view.layout, TILE_ROWS)
     for start in range(0, len(pieces), PANEL_TILES):
         panel = pieces[start : start + PANEL_TILES]
         origin = panel[0].rows.start
         rows = view.load(slice(origin, panel[-1].rows.stop))
         for piece, part in zip(panel, spread(_tile_sums, panel, rows, origin, landmarks, count, tiler), strict=True):
-            sums[:, piece.bins] += part
+            sums[:, piece.units] += part
         report("rows", panel[-1].rows.stop, view.rows)
     some = _some_rows(view, tiler, landmarks, [k for k, wanted in enumerate(spectral) if wanted])
     none = np.empty((0, count), np.float32)
@@ -220,13 +193,13 @@ def _stream(view: View, tiler: Tiler, among: Sequence[Array], spectral: Sequence
 
 
 def _tile_sums(piece: Piece, rows: Array, origin: int, landmarks: Any, count: int, tiler: Tiler) -> Array:
-    """Return the sums over bins of the kernels of some rows with the landmarks."""
+    """Return the sums over units of the kernels of some rows with the landmarks."""
     own = tiler.operand(rows[piece.rows.start - origin : piece.rows.stop - origin])
-    bins, size = piece.bins.stop - piece.bins.start, piece.rows.stop - piece.rows.start
-    sums = np.zeros((tiler.n_kernels, bins, count))
+    units, size = piece.units.stop - piece.units.start, piece.rows.stop - piece.rows.start
+    sums = np.zeros((tiler.n_kernels, units, count))
     for total, tile in zip(sums, tiler.tiles(own, slice(0, size), landmarks, slice(0, count), Scratch()), strict=True):
         if piece.starts is None:
-            np.sum(tile.reshape(bins, size // bins, count), axis=1, out=total)
+            np.sum(tile.reshape(units, size // units, count), axis=1, out=total)
         else:
             total[:] = sum_rows(tile, piece.starts)
     return sums
@@ -261,7 +234,7 @@ def _centre_in_strata(values: Floating, strata: Rows) -> None:
 def _check_room(view: View, kernels: int, spectral: int) -> None:
     """Refuse sums and variances that do not fit."""
     count = len(view.landmarks)
-    held = kernels * view.bins.count * count * 8 + spectral * (view.covariance_rows or COVARIANCE_ROWS) * count * 4
+    held = kernels * view.layout.count * count * 8 + spectral * (view.covariance_rows or COVARIANCE_ROWS) * count * 4
     _require(view, held + 8 * count * count * 8, kernels)  # the last is what a factorisation works with
 
 

@@ -7,7 +7,7 @@ variance is drowned. Dividing by the spectrum (Hagrass, Sriperumbudur, Li 2024) 
 
 from the squared MMD (gamma = infinity) to a kernel Hotelling test (gamma = 0). Directions and variances look at the pooled rows
 alone. So do landmarks: with L rows of the pool, features are k(x, landmarks) made white by their own kernel matrix, sums of
-features over bins are sums of k(x, landmarks), and one pass over the rows is all that depends on their number.
+features over units are sums of k(x, landmarks), and one pass over the rows is all that depends on their number.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ import numpy as np
 from scipy import linalg
 
 from cpmmd.core.arrays import Array, Floating
+from cpmmd.draws.layout import Layout
+from cpmmd.evidence import without_rounding
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.regularised import RegularisedKernel
-from cpmmd.permutation import mmd
-from cpmmd.permutation.binned import Bins
-from cpmmd.permutation.contrasts import Contrast, sum_rows
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.ranking import without_rounding
+from cpmmd.statistics.forms import form_of
 
 # Added to the diagonal of the landmarks' kernel matrix, in units of its mean: what rounding leaves of the smallest eigenvalues.
 RIDGE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
@@ -36,77 +34,30 @@ LEAST = 1e-12  # of the largest variance: below it a direction is rounding
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """What landmarks see of one kernel.
+    """What landmarks see of one kernel."""
 
-    Attributes
-    ----------
-    among
-        The kernel of landmarks with landmarks, in double precision.
-    sums
-        k(x, landmarks) summed over the rows of each bin.
-    some
-        k(x, landmarks) of rows that the variances are taken over, chosen without looking at labels.
-    """
-
-    among: Array
-    sums: Array
-    some: Floating
+    among: Array  # the kernel of landmarks with landmarks, in double precision
+    sums: Array  # k(x, landmarks) summed over the rows of each unit
+    some: Floating  # k(x, landmarks) of rows that the variances are taken over, chosen without looking at labels
 
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Features in some directions, summed over bins and centred, with the variance of each direction.
+    """Features in some directions, summed over units and centred, with the variance of each direction."""
 
-    Attributes
-    ----------
-    sums
-        Bins x directions; every column adds up to zero.
-    variances
-        Of the directions, in any unit. All equal where directions were not looked for: then every gamma gives the squared MMD.
-    offset, projection
-        What turns k(x, landmarks) into the features.
-    """
-
-    sums: Array
-    variances: Array
-    offset: Array
+    sums: Array  # units x directions; every column adds up to zero
+    variances: Array  # in any unit; all equal where directions were not looked for, and every gamma gives the squared MMD
+    offset: Array  # this and `projection` turn k(x, landmarks) into the features
     projection: Array
 
-    def statistics(self, bins: Bins, labels: Relabelings, gammas: Sequence[float]) -> Array:
+    def statistics(self, layout: Layout, gammas: Sequence[float]) -> Array:
         """Return the statistic of every gamma (rows) under every labeling (columns).
 
-        Pairs of rows in one bin never change sides and are left out; where bins are rows this is the unbiased squared MMD of the
-        weighted directions.
+        Pairs of rows in one unit are left out; where units are rows this is the unbiased squared MMD of the weighted directions.
         """
-        if bins.contrast is not None:
-            return self._contrasted(bins.contrast, labels, gammas)
-        first, second = bins.first, bins.count - bins.first
-        within = 1 / (first * (first - 1)), 1 / (second * (second - 1))
-        weights = np.array([self.weights(gamma) for gamma in gammas]).T / bins.size**2
-        squares = self.sums * self.sums
-        constant = within[1] * (squares.sum(axis=0) @ weights)
-        columns = []
-        for block in labels.blocks():
-            terms = np.square(block @ self.sums)
-            terms *= mmd.quadratic_constant(first, second)
-            if first != second:
-                terms -= (within[0] - within[1]) * (block @ squares)
-            columns.append((terms @ weights - constant).T)
-        return without_rounding(np.concatenate(columns, axis=1), ROUNDING * constant[:, None])
-
-    def _contrasted(self, contrast: Contrast, labels: Relabelings, gammas: Sequence[float]) -> Array:
-        """Return the same for the units of a design."""
         weights = np.array([self.weights(gamma) for gamma in gammas]).T
-        sums = contrast.differences(self.sums) if contrast.paired else self.sums
-        within = np.square(sums) @ weights
-        columns, largest = [], np.zeros((len(gammas), 1))
-        for block in labels.blocks():
-            signed = contrast.signs(block) if contrast.paired else contrast.weights(block)
-            terms = np.square(signed @ sums) @ weights
-            own = np.square(signed, out=signed) @ within
-            np.maximum(largest, own.max(axis=0)[:, None], out=largest)
-            columns.append((terms - own).T)
-        return without_rounding(np.concatenate(columns, axis=1), ROUNDING * largest)
+        values, taken_off = form_of(layout).of_features(self.sums, weights)
+        return without_rounding(values, ROUNDING * taken_off)
 
     def weights(self, gamma: float) -> Array:
         """Return what each direction's share of the squared MMD is multiplied by: 1 for the largest."""
@@ -121,42 +72,35 @@ class Directions:
         return RegularisedKernel(inner, gamma, landmarks, self.offset, projection)
 
 
-def whole_pool_directions(K: Array, bins: Bins) -> Directions:
-    """Return the directions of a pool whose rows are all landmarks, in the order of the bins.
+def whole_pool_directions(K: Array, layout: Layout) -> Directions:
+    """Return the directions of a pool whose rows are all landmarks, in the order of the layout.
 
     With a design rows are centred in their strata: what those differ in is not what a relabeling can move.
     """
-    offset = K.mean(axis=0)
-    if bins.contrast is None:
-        centred = K - offset - (offset[:, None] - offset.mean())
-    else:
-        centred = bins.contrast.centre_rows(bins.contrast.centre_rows(K).T)
+    form, offset = form_of(layout), K.mean(axis=0)
+    centred = form.centre_pairs(K, offset)
     variances, vectors = linalg.eigh(centred, driver="evd", check_finite=False, overwrite_a=True)
     kept = variances > LEAST * max(float(variances[-1]), 0.0)
     if not kept.any():
-        return _no_directions(np.empty((bins.count, 1)), offset)
+        return _no_directions(layout, offset)
     variances, vectors = variances[kept], vectors[:, kept]
     vectors = vectors - vectors.mean(axis=0)  # zero but for rounding, which the projection would divide by a small root
     roots = np.sqrt(variances)
-    sums = vectors * roots
-    if bins.contrast is not None:
-        sums = bins.contrast.centre_features(np.asarray(sum_rows(sums, bins.starts[:-1]), np.float64))
-    return Directions(sums, variances, offset, vectors / roots)
+    return Directions(form.sum_centred(vectors * roots), variances, offset, vectors / roots)
 
 
-def landmark_directions(sketch: Sketch, bins: Bins, *, principal: bool = True) -> Directions:
+def landmark_directions(sketch: Sketch, layout: Layout, *, principal: bool = True) -> Directions:
     """Return the directions that landmarks show; not ``principal`` where the squared MMD alone is asked for."""
-    offset = sketch.sums.sum(axis=0) / len(bins.order)
+    offset = sketch.sums.sum(axis=0) / len(layout.rows)
     projection = whitening(sketch.among, RIDGE[sketch.some.dtype])
     variances = np.ones(projection.shape[1])
     if principal:
         variances, vectors = linalg.eigh(_scatter(sketch.some, projection), driver="evd", check_finite=False, overwrite_a=True)
         kept = variances > LEAST * max(float(variances[-1]), 0.0)
         if not kept.any():
-            return _no_directions(sketch.sums, offset)
+            return _no_directions(layout, offset)
         variances, projection = variances[kept], projection @ vectors[:, kept]
-    contrast = bins.contrast
-    sums = (sketch.sums - bins.size * offset if contrast is None else contrast.centre_features(sketch.sums)) @ projection
+    sums = form_of(layout).centre_features(sketch.sums, offset) @ projection
     return Directions(sums, variances, offset, projection)
 
 
@@ -185,6 +129,6 @@ def _scatter(some: Floating, projection: Array) -> Array:
     return total
 
 
-def _no_directions(sums: Array, offset: Array) -> Directions:
+def _no_directions(layout: Layout, offset: Array) -> Directions:
     """Return what a kernel that tells no two rows apart shows: nothing."""
-    return Directions(np.zeros((len(sums), 1)), np.ones(1), offset, np.zeros((len(offset), 1)))
+    return Directions(np.zeros((layout.count, 1)), np.ones(1), offset, np.zeros((len(offset), 1)))

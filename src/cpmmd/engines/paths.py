@@ -1,8 +1,8 @@
-"""Paths: the statistic of every member of a class, bandwidth by spectral parameter, for one set of binned relabelings.
+"""Paths: the statistic of every member of a class, bandwidth by spectral parameter, for one set of relabelings.
 
 Two engines. Over pairs of rows: distances are computed once for each geometry, kernels of neighbouring bandwidths by squaring
-(the grid's ratio is sqrt(2)), and no matrix larger than a tile or the bins is ever held; exact, and quadratic in the rows. Over
-landmarks (:mod:`cpmmd.permutation.landmarks`): what spectral parameters need, and linear in the rows.
+(the grid's ratio is sqrt(2)); exact, and quadratic in the rows. Over landmarks (:mod:`cpmmd.engines.landmarks`): what
+spectral parameters need, and linear in the rows.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from itertools import pairwise
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.draws.layout import Layout
+from cpmmd.engines.directions import Directions
+from cpmmd.engines.memory import TILE_ROWS, plan_tiles
+from cpmmd.engines.tiles import tile_statistics, tile_sums
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily
-from cpmmd.kernels.tilers import path_tiler
-from cpmmd.permutation.binned import Bins, bin_sums, binned_statistics
-from cpmmd.permutation.directions import Directions
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.memory import TILE_ROWS, plan_tiles
+from cpmmd.kernels.tilers import Tiler, path_tiler
+from cpmmd.statistics.forms import form_of
 
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
 GRID_RATIO = np.sqrt(2.0)
@@ -58,25 +59,13 @@ class Path:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """What is searched of one family.
-
-    Attributes
-    ----------
-    multiples
-        Bandwidths in units of the median distance, widest first, a factor sqrt(2) apart.
-    fewest_neighbours
-        What each bandwidth must have.
-    stride
-        Every how many bandwidths one counts.
-    gammas
-        Spectral parameters; none for the squared MMD.
-    """
+    """What is searched of one family."""
 
     family: ScaleFamily
-    multiples: Array
-    fewest_neighbours: float = 0.0
-    stride: int = 1
-    gammas: tuple[float, ...] = ()
+    multiples: Array  # bandwidths in units of the median distance, widest first, a factor sqrt(2) apart
+    fewest_neighbours: float = 0.0  # what each bandwidth must have
+    stride: int = 1  # every how many bandwidths one counts
+    gammas: tuple[float, ...] = ()  # spectral parameters; none for the squared MMD
 
     def needed(self, rows: int) -> float:
         """Return the effective neighbours a bandwidth must have in a pool of so many rows."""
@@ -102,49 +91,40 @@ def geometry_paths(
     load: Callable[[slice], Array],
     grids: Sequence[Grid],
     units: Sequence[float],
-    bins: Bins,
-    labels: Relabelings,
+    layout: Layout,
     sample: Array,
     memory_limit: int,
 ) -> list[Path]:
     """Return the paths of families that share one geometry, over pairs of rows; spectral parameters are not for this engine.
 
-    Parameters
-    ----------
-    load
-        Gives a slice of the pool's rows in the order of the bins.
-    units
-        The median distance of each family.
-    labels
-        Of the bins, the observed one first.
-    sample
-        Some rows of the pool, chosen without looking at labels, which tell where its middle is.
+    ``load`` gives a slice of the rows in the order of the layout, ``units`` the median distance of each family, ``sample`` some
+    rows, chosen without looking at labels, which tell where the middle of the pool is.
     """
     families = [grid.family for grid in grids]
     bandwidths = [unit * grid.multiples for grid, unit in zip(grids, units, strict=True)]
-    tiler = path_tiler(families, bandwidths, sample)
     copies = max(getattr(family, "degree", 1) for family in families)
-    tile_rows = min(TILE_ROWS, len(bins.order))  # whatever the memory: scores must not depend on it
-    plan = plan_tiles(
-        memory_limit,
-        width=sample.shape[1],
-        n_kernels=tiler.n_kernels,
-        bins=bins.count,
-        tile_rows=tile_rows,
-        fewest=tile_rows,
-        copies=copies,
-    )
-    sums = bin_sums(load, tiler, bins, plan)
+    sums = pair_sums(load, path_tiler(families, bandwidths, sample), layout, sample.shape[1], memory_limit, copies)
     edges = np.cumsum([0, *map(len, bandwidths)])
     return [
-        _path(grid, some[:: grid.stride], sums[start : stop : grid.stride], bins, labels)
+        _path(grid, some[:: grid.stride], sums[start : stop : grid.stride], layout)
         for grid, some, (start, stop) in zip(grids, bandwidths, pairwise(edges), strict=True)
     ]
 
 
-def _path(grid: Grid, bandwidths: Array, sums: Array, bins: Bins, labels: Relabelings) -> Path:
-    """Return the path of one family from its bin sums, without the bandwidths that see too few."""
-    rows, own = len(bins.order), 0.0 if bins.contrast is None else 1.0  # a design's sums have each row with itself
+def pair_sums(
+    load: Callable[[slice], Array], tiler: Tiler, layout: Layout, width: int, memory_limit: int, copies: int = 1
+) -> Array:
+    """Return the sums of kernels over pairs of units, in tiles of one size whatever the memory: scores must not depend on it."""
+    rows = min(TILE_ROWS, len(layout.rows))
+    plan = plan_tiles(
+        memory_limit, width=width, n_kernels=tiler.n_kernels, bins=layout.count, tile_rows=rows, fewest=rows, copies=copies
+    )
+    return tile_sums(load, tiler, layout, plan)
+
+
+def _path(grid: Grid, bandwidths: Array, sums: Array, layout: Layout) -> Path:
+    """Return the path of one family from its sums over units, without the bandwidths that see too few."""
+    rows, own = len(layout.rows), 0.0 if form_of(layout).unbiased else 1.0  # a design's sums have each row with itself
     count = grid.enough(sums.sum(axis=(1, 2)) / rows - own, rows)
-    values = np.array([binned_statistics(matrix, bins, labels) for matrix in sums[:count]])
+    values = np.array([tile_statistics(matrix, layout)[0] for matrix in sums[:count]])
     return Path.plain(grid.family, bandwidths[:count], values)

@@ -9,25 +9,27 @@ import numpy as np
 
 from cpmmd.core.text import counted
 from cpmmd.data.design import AUTO, PAIR, Design
+from cpmmd.draws.labels import number_of_labels
+from cpmmd.draws.layout import Layout
 from cpmmd.errors import Said, Setting, TooFewUnitsError, Words
-from cpmmd.permutation.contrasts import Contrast
-from cpmmd.permutation.labels import number_of_labels
 
 MANY = 10**100  # relabelings, more than enough for any level; their number itself may be beyond what a float holds
 
 
-def require_relabelings(
-    contrast: Contrast, design: Design | None, alpha: float, *, train: float = 0.0, price: float = 1.0
-) -> None:
-    """Refuse units so few that no labeling of them has a p-value of alpha, with how many there must be.
+def require_relabelings(layout: Layout, design: Design | None, alpha: float, *, train: float = 0.0, price: float = 1.0) -> None:
+    """Refuse units of a design so few that no labeling of them has a p-value of alpha, with how many there must be.
 
     ``train`` is the share of units that is not tested, ``price`` what p-values are multiplied by where several are combined.
     """
-    total = number_of_labels(len(contrast.counts), contrast.first, contrast.strata[np.argsort(~contrast.of_x, kind="stable")])
-    least = min(1.0, price * (1 + can_be_swapped(contrast)) / min(total, MANY))
-    if design is None or least <= alpha + 1e-12:
+    if design is None or layout.strata is None:
         return
-    x, y = contrast.first, len(contrast.counts) - contrast.first
+    total = number_of_labels(layout.count, layout.first, layout.strata[np.argsort(~layout.of_x, kind="stable")])
+    of_x, of_y = (np.bincount(layout.strata[side]) for side in (layout.of_x, ~layout.of_x))
+    swapped = bool((of_x == of_y).all())  # the samples may exchange all labels, which gives the same statistic
+    least = min(1.0, price * (1 + swapped) / min(total, MANY))
+    if least <= alpha + 1e-12:
+        return
+    x, y = layout.units
     tested = (x, y) != design.units
     needed = units_needed(design, alpha / price, train=train)
     raise TooFewUnitsError(
@@ -43,12 +45,6 @@ def require_relabelings(
         where=", in one stratum, or more in several" if design.n_strata > 1 else "",
         advice=_advice(design, needed, tested),
     )
-
-
-def can_be_swapped(contrast: Contrast) -> bool:
-    """Whether the samples may exchange all labels, which gives the same statistic."""
-    of_x, of_y = (np.bincount(contrast.strata[side]) for side in (contrast.of_x, ~contrast.of_x))
-    return bool((of_x == of_y).all())
 
 
 def units_needed(design: Design, alpha: float, *, train: float = 0.0) -> int:

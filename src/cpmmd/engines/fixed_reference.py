@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.draws.layout import Layout, bin_counts
+from cpmmd.engines.dense import rank_sums
+from cpmmd.engines.tiles import sum_blocks
+from cpmmd.evidence import Ranking
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import cut
-from cpmmd.permutation import mmd
-from cpmmd.permutation.binned import Bins, bin_counts, centre_sums, relabelings, sum_over_bins, take_bins
-from cpmmd.permutation.dense import rank_relabelings
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.ranking import Ranking
 
 # Rows, or bins of them, that are relabelled: their sums take 32 MB, and 999 relabelings 4 GFlop, tenths of a second.
 MOST = 2000
@@ -19,42 +18,34 @@ TILE_ROWS = 1024
 
 
 class FixedReference:
-    """Rows that every batch is tested against.
+    """Rows that every batch is tested against, with a kernel that neither they nor a batch has chosen.
 
-    Parameters
-    ----------
-    kernel
-        A kernel that neither these rows nor a batch has chosen.
-    rows
-        The reference in shuffled order: the first ones are used where they are not all needed.
+    The rows are in shuffled order: the first ones are used where they are not all needed.
     """
 
     def __init__(self, kernel: Kernel, rows: Array) -> None:
         self.kernel, self.rows = kernel, rows
         self._kept: tuple[int, Array] | None = None  # bin size, sums: batches of one size share it
 
-    def test(self, batch: Array, *, n_permutations: int, rng: np.random.Generator) -> tuple[Ranking, Bins, Relabelings]:
-        """Return the permutation test of the reference against a batch, the bins that were relabelled, and how.
+    def test(self, batch: Array, *, n_permutations: int, rng: np.random.Generator) -> tuple[Ranking, Layout]:
+        """Return the permutation test of the reference against a batch, and what was relabelled.
 
         Pools of up to 2000 rows are permuted row by row, larger ones in as many bins.
         """
         m, n = len(self.rows), len(batch)
         order_stream, label_stream = rng.spawn(2)
         size, first, second = bin_counts(m, n, target=MOST, most=MOST)
-        bins = take_bins(np.arange(m), m + order_stream.permutation(n), size, first, second)
-        sums = self._sums(bins, batch[bins.order[bins.m :] - m])
-        mean = float(sums.mean())
-        labels = relabelings(bins, n_permutations, label_stream)
-        constant = mmd.quadratic_constant(bins.m, bins.n)
-        ranking = rank_relabelings(centre_sums(sums, size), labels, constant=constant, mean=mean)
-        return ranking, bins, labels
+        layout = Layout.of_bins(np.arange(m), m + order_stream.permutation(n), size, first, second)
+        layout = layout.draw(n_permutations, label_stream)
+        sums = self._sums(layout, batch[layout.rows[layout.m :] - m])
+        return rank_sums(sums, layout, mean=float(sums.mean())), layout
 
-    def _sums(self, bins: Bins, batch: Array) -> Array:
-        """Return the sums over all bins: the reference's own from the cache, the others from new kernel values."""
-        sums, x, y = np.empty((bins.count, bins.count)), slice(0, bins.first), slice(bins.first, None)
-        sums[x, x] = self._own_sums(bins.size)[x, x]
-        sums[y, y] = within_sums(self.kernel, batch, bins.size)
-        sums[y, x] = between_sums(self.kernel, batch, self.rows[: bins.m], bins.size)
+    def _sums(self, layout: Layout, batch: Array) -> Array:
+        """Return the sums over all units: the reference's own from the cache, the others from new kernel values."""
+        sums, x, y = np.empty((layout.count, layout.count)), slice(0, layout.first), slice(layout.first, None)
+        sums[x, x] = self._own_sums(layout.size)[x, x]
+        sums[y, y] = within_sums(self.kernel, batch, layout.size)
+        sums[y, x] = between_sums(self.kernel, batch, self.rows[: layout.m], layout.size)
         sums[x, y] = sums[y, x].T
         return sums
 
@@ -90,4 +81,4 @@ def _block(kernel: Kernel, rows: Array, a: slice, others: Array, b: slice, size:
     tile = kernel.gram(rows[i], others[j])
     if alike:
         np.fill_diagonal(tile, 0.0)
-    return sum_over_bins(tile, a.stop - a.start, b.stop - b.start)
+    return sum_blocks(tile, a.stop - a.start, b.stop - b.start)
