@@ -18,8 +18,18 @@ from scipy import stats
 from benchmarks import RESULTS
 from cpmmd import DriftMonitor
 from cpmmd.data.table import read_table
-from cpmmd.monitoring.bets import BETS, EXPONENTS, LEAST_PATIENCE, PATIENCE, PowerBet, boost, lattice_payoffs, move
-from cpmmd.monitoring.blocks import COMPARED, LEAST_COMPARED, first_shares
+from cpmmd.monitoring.bets import (
+    BETS,
+    EXPONENTS,
+    LEAST_PATIENCE,
+    PATIENCE,
+    PowerBet,
+    boost,
+    first_shares,
+    lattice_payoffs,
+    move,
+)
+from cpmmd.monitoring.blocks import COMPARED, LEAST_COMPARED
 from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.ranking import Ranking
 from cpmmd.procedures.base import Procedure

@@ -28,14 +28,14 @@ from .kernels.linear_map import LinearMap as LinearMap
 from .kernels.polynomial import Polynomial as Polynomial
 from .kernels.radius import Radius as Radius
 from .monitoring.answers import BatchResult as BatchResult
+from .monitoring.answers import CheckedBatch as CheckedBatch
 from .monitoring.answers import LookResult as LookResult
 from .monitoring.answers import MonitorAnswer as MonitorAnswer
 from .monitoring.answers import Since as Since
-from .monitoring.checking import CheckedBatch as CheckedBatch
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
 from .monitoring.monitor import DriftMonitor as DriftMonitor
-from .monitoring.monitor_file import MonitorFile as MonitorFile
+from .monitoring.monitor import MonitorFile as MonitorFile
 from .permutation.engine import Engine as Engine
 from .procedures.classes import KernelClass as KernelClass
 from .procedures.energy import EnergyTest as EnergyTest
