@@ -106,6 +106,9 @@ def test_damaged_foreign_and_forged_files_are_refused_with_a_sentence(tmp_path):
         {**description, "recent": [{"key": "a"}]},
         {**description, "params": {**description["params"], "looks": [2]}},
         {**description, "raised": "yes"},
+        {**description, "recent": [{**description["recent"][0], "result": {"pvalue": 0.0}}]},  # a test is never in a file
+        {**description, "recent": [{**description["recent"][0], "looks": []}]},
+        {**description, "identity": "no digest"},
     ]
     for one in forged:
         write_file(path, tensors, one, kind="monitor")

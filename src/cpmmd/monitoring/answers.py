@@ -20,7 +20,7 @@ from cpmmd.data.table import Table
 from cpmmd.errors import CpmmdError, InputError
 from cpmmd.explain.explanation import effect_size
 from cpmmd.explain.values import Explanation
-from cpmmd.monitoring.bets import power_payoff
+from cpmmd.monitoring.bets import power_payoffs
 from cpmmd.monitoring.history import COLUMNS, MONITORED
 from cpmmd.results import TestResult
 
@@ -107,7 +107,7 @@ class Since(PlainValue):
 
 def estimate(names: Sequence[str], numbers: Sequence[int], ranks: Sequence[tuple[int, int]]) -> Since:
     """Return where the product of payoffs up to the latest batch is largest; the earliest such batch among equals."""
-    payoffs = [float(np.log(power_payoff(EXPONENT, rank, total))) for rank, total in ranks]
+    payoffs = [float(np.log(power_payoffs(rank, total, EXPONENT))) for rank, total in ranks]
     from_here = np.cumsum(payoffs[::-1])[::-1]
     best = int(np.argmax(from_here))
     evidence = dict(zip(numbers, np.exp(np.minimum(from_here, 700.0)).tolist(), strict=True))

@@ -84,7 +84,15 @@ class Past:
                     f"{name_some(again)}. Leave them out, or name later visits otherwise if they may count as groups of their "
                     "own."
                 )
-        return Past(stack(self.table, batch), np.concatenate([self.numbers, np.full(batch.rows, number, dtype=np.intp)]))
+        table = replace(
+            self.table,
+            numbers=Matrix(np.concatenate([np.asarray(self.table.numbers), np.asarray(batch.numbers)])),
+            categories={c: np.concatenate([known, batch.categories[c]]) for c, known in self.table.categories.items()},
+            kinds=dict(self.table.kinds.items() & batch.kinds.items()),
+            kept=None,
+            aside={name: np.concatenate([as_texts(a), as_texts(batch.aside[name])]) for name, a in self.table.aside.items()},
+        )
+        return Past(table, np.concatenate([self.numbers, np.full(batch.rows, number, dtype=np.intp)]))
 
     @cached_property
     def units(self) -> Rows:
@@ -137,18 +145,6 @@ class Past:
         place[units] = np.arange(len(units))
         rows = np.flatnonzero(place[self.units] >= 0)
         return np.asarray(rows[np.argsort(place[self.units[rows]], kind="stable")])
-
-
-def stack(a: Table, b: Table) -> Table:
-    """Return the rows of two tables with the same columns."""
-    return replace(
-        a,
-        numbers=Matrix(np.concatenate([np.asarray(a.numbers), np.asarray(b.numbers)])),
-        categories={c: np.concatenate([a.categories[c], b.categories[c]]) for c in a.categories},
-        kinds=dict(a.kinds.items() & b.kinds.items()),
-        kept=None,
-        aside={name: np.concatenate([as_texts(a.aside[name]), as_texts(b.aside[name])]) for name in a.aside},
-    )
 
 
 def _own(table: Table) -> Table:
@@ -216,11 +212,3 @@ def break_ties(outcome: TestOutcome, rng: np.random.Generator) -> tuple[int, int
     total = len(outcome.null_distribution) + 1
     worst = round(outcome.pvalue * total)
     return int(rng.integers(worst - outcome.ties + 1, worst + 1)), total
-
-
-def check_exact(procedure: Procedure, name: str) -> None:
-    """Refuse procedures whose p-value is not the rank of one statistic among its relabelings."""
-    if not procedure.exact or getattr(procedure, "n_splits", 1) > 1:
-        raise InputError(
-            f"A monitor needs a method whose p-value is one exact ranking. {name} has none; use another, or a single split."
-        )

@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from cpmmd import registry
 from cpmmd.core import validation
 from cpmmd.core.parallel import threads
-from cpmmd.core.progress import Progress, reporting_to
-from cpmmd.core.seeds import RNG, resolve_seed, short_seed
+from cpmmd.core.progress import reporting_to
+from cpmmd.core.seeds import resolve_seed, short_seed
 from cpmmd.data.conform import conform
 from cpmmd.data.design import DesignOptions
 from cpmmd.data.gaps import find_gaps
@@ -26,14 +25,14 @@ from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError, Setting
 from cpmmd.monitoring.answers import BatchResult, CheckedBatch, content_digest
 from cpmmd.monitoring.checking import BatchCheck, Source
-from cpmmd.monitoring.frozen_kernel import FrozenKernel, FrozenTest, adopt, train
+from cpmmd.monitoring.frozen_kernel import FrozenTest, adopt, train
 from cpmmd.monitoring.history import History, keeping
-from cpmmd.monitoring.states import FileForm, Fitted, State, pack_detector, unpack_detector
-from cpmmd.procedures.base import Procedure
+from cpmmd.monitoring.states import Fitted, State
 from cpmmd.questions.options import TestPlan
 from cpmmd.results import TestResult
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DriftDetector(Fitted[State]):
     """Tests batch after batch against a fixed reference.
 
@@ -59,22 +58,14 @@ class DriftDetector(Fitted[State]):
     ----------
     reference_ : Table
         The reference as it was read.
-    n_features_in_ : int
-        Number of its columns.
-    feature_names_in_ : array of str
-        Their names; only where it has them.
-    kernel_ : Kernel or None
-        The kernel chosen at fit; None where each batch's test chooses its own.
-    preparation_ : Preparation or None
-        Its coordinates.
-    calibration_ : Calibration or None
-        Its C1-hat.
+    n_features_in_, feature_names_in_ : int, array of str
+        Number of its columns, and their names where it has them.
+    kernel_, preparation_, calibration_ : Kernel, Preparation, Calibration or None
+        The kernel chosen at fit, its coordinates and its C1-hat; None where each batch's test chooses its own.
     train_rows_, test_rows_ : array of int
         Reference rows that had a say in the kernel, and those that batches are tested against.
-    seed_ : int
-        What all randomness comes from.
-    n_permutations_ : int
-        Relabelings of each batch's test.
+    seed_, n_permutations_ : int
+        What all randomness comes from, and relabelings of each batch's test.
     notes_ : tuple of str
         What fitting had to say.
 
@@ -98,40 +89,13 @@ class DriftDetector(Fitted[State]):
     monday: differs (p = 0.001 <= 0.05), 60 rows
     """
 
-    _form = FileForm("detector", pack_detector, unpack_detector)
+    _kind = "detector"
 
-    def __init__(
-        self,
-        method: str | Procedure = registry.DEFAULT_METHOD,
-        *,
-        alpha: float = 0.05,
-        n_permutations: int | None = None,
-        rng: RNG = None,
-        n_jobs: int | None = None,
-        memory_limit: int | str | None = None,
-        scale: str | None = None,
-        missing: str = "error",
-        progress: Progress | None = None,
-        train_fraction: float = 0.5,
-        groups: str | None = None,
-        strata: str | None = None,
-        pairs: str | None = None,
-        blocks: int | str | None = None,
-    ) -> None:
-        self.method = method
-        self.alpha = alpha
-        self.n_permutations = n_permutations
-        self.rng = rng
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.scale = scale
-        self.missing = missing
-        self.progress = progress
-        self.train_fraction = train_fraction
-        self.groups = groups
-        self.strata = strata
-        self.pairs = pairs
-        self.blocks = blocks
+    train_fraction: float = 0.5
+    groups: str | None = None
+    strata: str | None = None
+    pairs: str | None = None
+    blocks: int | str | None = None
 
     def fit(self, reference: object, y: npt.ArrayLike | None = None, *, example: object = None, kernel: object = None) -> Self:
         """Keep the reference, and choose the kernel where there is an example.
@@ -164,8 +128,11 @@ class DriftDetector(Fitted[State]):
         rng, frozen = np.random.default_rng(seed), None
         with threads(plan.n_jobs), reporting_to(self.progress):
             if example is not None:
-                frozen, more = self._train(plan, table, example, rng)
-                notes += more
+                examples, conformed = conform(example, table, "example")
+                digest, share = content_digest(examples), self.train_fraction  # of the example as it came
+                (examples,), dropped = check_tables({"example": examples}, missing=self.missing)
+                notes += (*conformed, *dropped)
+                frozen = train(plan.procedure, plan.options, table, examples, digest=digest, train_fraction=share, rng=rng)
             elif kernel is not None:
                 frozen = adopt(kernel, table, missing=self.missing, train_fraction=self.train_fraction, rng=rng)
             return self._begin(State(self.get_params(deep=False), seed, table, frozen, notes))
@@ -238,11 +205,6 @@ class DriftDetector(Fitted[State]):
         -------
         list of CheckedBatch
             In the same order. One that cannot be tested says why in ``error`` and does not stop the others.
-
-        Notes
-        -----
-        Batches of p <= alpha are tested again with as many relabelings as their number takes: the smallest p of 999, times 61
-        batches, is above .05.
         """
         self._fitted()
         level = validation.open_unit("alpha", self.alpha if alpha is None else alpha)
@@ -302,16 +264,6 @@ class DriftDetector(Fitted[State]):
     def _plan(self) -> TestPlan:
         validation.open_unit("train_fraction", self.train_fraction)
         return self._test_options().plan()
-
-    def _train(
-        self, plan: TestPlan, reference: Table, example: object, rng: np.random.Generator
-    ) -> tuple[FrozenKernel, tuple[str, ...]]:
-        table, notes = conform(example, reference, "example")
-        digest = content_digest(table)
-        (table,), dropped = check_tables({"example": table}, missing=self.missing)
-        fraction = self.train_fraction
-        frozen = train(plan.procedure, plan.options, reference, table, digest=digest, train_fraction=fraction, rng=rng)
-        return frozen, (*notes, *dropped)
 
     def _begin(self, state: State) -> Self:
         plan = self._plan()

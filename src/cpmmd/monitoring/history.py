@@ -131,13 +131,7 @@ class History:
             self._connection.executemany(SETTLE, values)
 
     def records(self) -> list[PlainDict]:
-        """Return all records, first appended first.
-
-        Returns
-        -------
-        list of dict
-            With the fields of :meth:`cpmmd.BatchResult.to_dict`.
-        """
+        """Return all records, as :meth:`cpmmd.BatchResult.to_dict` has them, first appended first."""
         with self._explaining():
             return [_record(row) for row in self._connection.execute(f"{SELECT} ORDER BY id").fetchall()]
 

@@ -5,34 +5,33 @@ In memory, or in a file that several processes may update, one after the other, 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 
-from cpmmd import registry
 from cpmmd.core import validation
 from cpmmd.core.atomic import locked
 from cpmmd.core.plain import PlainDict
-from cpmmd.core.progress import Progress
-from cpmmd.core.seeds import RNG, keyed_rng, resolve_seed
+from cpmmd.core.seeds import keyed_rng, resolve_seed
 from cpmmd.data.pool import check_tables
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError, Setting
-from cpmmd.monitoring.answers import LookResult, MonitorAnswer
+from cpmmd.monitoring.answers import LookResult, MonitorAnswer, content_digest
 from cpmmd.monitoring.bets import Saffron, first_looks
-from cpmmd.monitoring.blocks import BlockTest, Past, check_exact, complete
+from cpmmd.monitoring.blocks import BlockTest, Past, complete
 from cpmmd.monitoring.history import History, keeping
-from cpmmd.monitoring.states import FileForm, Fitted, MonitorState, identify, pack_monitor, unpack_monitor
-from cpmmd.procedures.base import Procedure
+from cpmmd.monitoring.states import KEY, Fitted, MonitorState
 from cpmmd.questions.options import TestPlan
 
 PERMUTATIONS = 9999  # where the call does not say: a batch comes once an hour or a day, and what it can say ends at 1 / 10,000
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DriftMonitor(Fitted[MonitorState]):
     """Tests batch after batch against all that came before, and raises an alarm that is false with probability alpha, ever.
 
@@ -68,22 +67,14 @@ class DriftMonitor(Fitted[MonitorState]):
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of str
-        Their names; only where the reference has them.
-    seed_ : int
-        What all randomness comes from.
-    n_permutations_ : int
-        Relabelings of each test.
-    number_ : int
-        Batches so far.
-    wealth_ : float
-        The evidence so far.
-    alarm_ : bool
-        Whether there is an alarm.
-    episode_ : int
-        How often one was acknowledged or dismissed.
+    n_features_in_, feature_names_in_ : int, array of str
+        Number of columns, and their names where the reference has them.
+    seed_, n_permutations_ : int
+        What all randomness comes from, and relabelings of each test.
+    number_, episode_ : int
+        Batches so far, and how often an alarm was acknowledged or dismissed.
+    wealth_, alarm_ : float, bool
+        The evidence so far, and whether there is an alarm.
     records_ : list of dict
         The latest answers, at most 1000, in plain JSON types.
     notes_ : tuple of str
@@ -112,44 +103,15 @@ class DriftMonitor(Fitted[MonitorState]):
     thu: ALARM since wed (wealth 20 >= 20, p = 0.001), 60 rows
     """
 
-    _form = FileForm("monitor", pack_monitor, unpack_monitor)
+    _kind = "monitor"
 
-    def __init__(
-        self,
-        method: str | Procedure = registry.DEFAULT_METHOD,
-        *,
-        alpha: float = 0.05,
-        n_permutations: int | None = None,
-        rng: RNG = None,
-        n_jobs: int | None = None,
-        memory_limit: int | str | None = None,
-        scale: str | None = None,
-        missing: str = "error",
-        progress: Progress | None = None,
-        bet: str = "adaptive",
-        looks: Sequence[int] = (1, 4, 8),
-        fdr: float = 0.1,
-        past_rows: int = 20_000,
-        batch_rows: int = 2_500,
-        groups: str | None = None,
-        strata: str | None = None,
-    ) -> None:
-        self.method = method
-        self.alpha = alpha
-        self.n_permutations = n_permutations
-        self.rng = rng
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.scale = scale
-        self.missing = missing
-        self.progress = progress
-        self.bet = bet
-        self.looks = looks
-        self.fdr = fdr
-        self.past_rows = past_rows
-        self.batch_rows = batch_rows
-        self.groups = groups
-        self.strata = strata
+    bet: str = "adaptive"
+    looks: Sequence[int] = (1, 4, 8)
+    fdr: float = 0.1
+    past_rows: int = 20_000
+    batch_rows: int = 2_500
+    groups: str | None = None
+    strata: str | None = None
 
     def fit(self, reference: object) -> Self:
         """Begin with a reference: no batches yet, and no evidence.
@@ -168,8 +130,10 @@ class DriftMonitor(Fitted[MonitorState]):
         plan = self._plan()
         table = plan.design.set_aside(read_table(reference, "reference"), "reference")
         (table,), notes = check_tables({"reference": table}, missing=self.missing)
-        past, identity = self._past_of(table, seed, 0), identify(table, seed, plan.options.method, plan.options.alpha)
-        return self._begin(MonitorState(self.get_params(deep=False), seed, past, looks, fdr, notes=notes, identity=identity))
+        past, params = self._past_of(table, seed, 0), self.get_params(deep=False)
+        known = f"{seed} {plan.options.method} {plan.options.alpha} {content_digest(table)}"
+        identity = hashlib.sha256(known.encode()).hexdigest()[: KEY // 2]
+        return self._begin(MonitorState(params, seed, past, looks, fdr, notes=notes, identity=identity))
 
     def update(
         self,
@@ -204,9 +168,9 @@ class DriftMonitor(Fitted[MonitorState]):
         state = self._fitted()
         table, notes = self._conform(batch, "batch")
         key = state.key(table, name if known_as is None else known_as)
-        known = None if name is None else state.find(key)
+        known = None if name is None else next((record for record in reversed(state.recent) if record["key"] == key), None)
         if known is not None:
-            return known
+            return MonitorAnswer.recall(known)
         table, dropped = complete(table, "batch", missing=state.params["missing"], least=1)
         state, looks = self._test(replace(state, number=state.number + 1), table)
         answer = self._answer(state, looks, f"batch {state.number}" if name is None else str(name), key)
@@ -239,21 +203,15 @@ class DriftMonitor(Fitted[MonitorState]):
         own = Setting("reference")
         if state.raised is None:
             raise InputError("There is no alarm to acknowledge. To begin with rows of the new state, pass {own}.", own=own)
-        since = state.recent[-1].since_number
-        rows = np.flatnonzero(state.past.numbers >= (0 if since is None else since))
+        rows = np.flatnonzero(state.past.numbers >= state.recent[-1]["since_number"])
         if len(rows) < 2:
             raise InputError("The batches since the change have fewer than 2 rows. Wait for more, or pass {own}.", own=own)
         return self._assume(state.start_anew(state.past.take(rows)))
 
     def dismiss(self) -> Self:
-        """Go on after an alarm that was none: what came before stays the past, and evidence starts anew.
+        """Return itself after an alarm that was none: what came before stays the past, and evidence starts anew.
 
         Without an alarm it is refused: evidence that is on its way to one would be lost.
-
-        Returns
-        -------
-        DriftMonitor
-            Itself.
         """
         state = self._fitted()
         if state.raised is None:
@@ -281,12 +239,12 @@ class DriftMonitor(Fitted[MonitorState]):
     def last_(self) -> MonitorAnswer | None:
         """The latest answer, without its tests; None before the first batch."""
         recent = self._fitted().recent
-        return recent[-1] if recent else None
+        return MonitorAnswer.recall(recent[-1]) if recent else None
 
     @property
     def records_(self) -> list[PlainDict]:
         """The latest answers, at most 1000, in plain JSON types."""
-        return [answer.to_dict() for answer in self._fitted().recent]
+        return list(self._fitted().recent)
 
     def _past_of(self, reference: Table, seed: int, number: int) -> Past:
         return Past.of(reference).keep(self.past_rows, keyed_rng(seed, "reference", number))
@@ -303,7 +261,10 @@ class DriftMonitor(Fitted[MonitorState]):
             looks.append(look)
         if looks[-1].closes(state.number, state.start):  # no block is open: what is dropped is blind to all of them
             past = past.keep(state.params["past_rows"], keeping)
-        return replace(state, past=past, looks=tuple(looks)).raise_alarm(1 / state.params["alpha"]), tuple(results)
+        state = replace(state, past=past, looks=tuple(looks))
+        if state.raised is None and state.wealth >= 1 / state.params["alpha"]:
+            state = replace(state, raised=state.number)
+        return state, tuple(results)
 
     def _answer(self, state: MonitorState, looks: tuple[LookResult, ...], name: str, key: str) -> MonitorAnswer:
         own = looks[0]
@@ -334,7 +295,11 @@ class DriftMonitor(Fitted[MonitorState]):
                 raise validation.wrong(name, "must be the name of a column", type(getattr(self, name)).__name__)
         count = PERMUTATIONS if self.n_permutations is None else self.n_permutations
         plan = self._test_options(n_permutations=count).plan(decides=False)
-        check_exact(plan.procedure, plan.options.method)
+        if not plan.procedure.exact or getattr(plan.procedure, "n_splits", 1) > 1:
+            raise InputError(
+                "A monitor needs a method whose p-value is one exact ranking. {method} has none; use another, or a single split.",
+                method=plan.options.method,
+            )
         return plan
 
     def _begin(self, state: MonitorState) -> Self:
@@ -386,13 +351,7 @@ class MonitorFile:
         self.history = None if history is None else Path(history)
 
     def read(self) -> DriftMonitor:
-        """Return the monitor as it is in the file now.
-
-        Returns
-        -------
-        DriftMonitor
-            What is done to it does not change the file.
-        """
+        """Return the monitor as it is in the file now; what is done to it does not change the file."""
         return DriftMonitor.load(self.path)
 
     def update(
@@ -435,13 +394,7 @@ class MonitorFile:
         self._change(DriftMonitor.dismiss)
 
     def records(self) -> list[PlainDict]:
-        """Return the records of all batches that are known, first the oldest.
-
-        Returns
-        -------
-        list of dict
-            With the fields of :meth:`MonitorAnswer.to_dict`.
-        """
+        """Return the records of all batches that are known, as :meth:`MonitorAnswer.to_dict` has them, first the oldest."""
         with self._open() as (monitor, history):
             if history is None:
                 return monitor.records_

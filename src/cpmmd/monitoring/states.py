@@ -9,18 +9,21 @@ import hashlib
 import json
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 import msgspec
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from cpmmd import registry
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import Count, PlainDict, from_plain
+from cpmmd.core.progress import Progress
+from cpmmd.core.seeds import RNG
 from cpmmd.data.conform import conform_beside
 from cpmmd.data.design import DesignOptions, as_texts
 from cpmmd.data.numbers import Matrix
@@ -33,7 +36,7 @@ from cpmmd.monitoring.answers import MonitorAnswer, Since, content_digest, estim
 from cpmmd.monitoring.bets import Look, Saffron, first_looks, wealth_of
 from cpmmd.monitoring.blocks import Past
 from cpmmd.monitoring.frozen_kernel import FrozenKernel
-from cpmmd.procedures.base import Choice
+from cpmmd.procedures.base import Choice, Procedure
 from cpmmd.questions.options import TestOptions
 from cpmmd.selection.values import Calibration
 from cpmmd.storage.container import read_file, write_file
@@ -74,7 +77,7 @@ class MonitorState:
     start: int = 1  # the first batch of this episode
     episode: int = 0  # how often an alarm was acknowledged or dismissed
     raised: int | None = None  # the batch at which the wealth reached its limit; None while it has not
-    recent: tuple[MonitorAnswer, ...] = ()  # the latest answers, without their tests
+    recent: tuple[PlainDict, ...] = ()  # records of the latest answers
     notes: Texts = ()  # what fitting had to say
     identity: str = ""  # a digest of the reference, the method, the level and the seed: what keys of its batches begin with
 
@@ -87,8 +90,8 @@ class MonitorState:
         """While there is an alarm, where it began: at the latest batch, which had this rank, or before."""
         if self.raised is None:
             return None
-        answers = [answer for answer in self.recent[-CANDIDATES + 1 :] if answer.episode == self.episode]
-        seen = [(answer.name, answer.number, (answer.looks[0].rank, answer.looks[0].total)) for answer in answers]
+        answers = [record for record in self.recent[-CANDIDATES + 1 :] if record["episode"] == self.episode]
+        seen = [(one["batch"], one["number"], (one["looks"][0]["rank"], one["looks"][0]["total"])) for one in answers]
         return estimate(*zip(*seen, (name, self.number, (rank, total)), strict=True))
 
     def key(self, table: Table, name: str | None) -> str:
@@ -96,28 +99,15 @@ class MonitorState:
         which = f"unnamed {self.number + 1}" if name is None else f"named {name} {content_digest(table)}"
         return (self.identity + hashlib.sha256(f"{self.seed} {which}".encode()).hexdigest())[:KEY]
 
-    def find(self, key: str) -> MonitorAnswer | None:
-        """Return the answer about a batch that came before."""
-        return next((answer for answer in reversed(self.recent) if answer.key == key), None)
-
-    def raise_alarm(self, limit: float) -> MonitorState:
-        """Return the state with an alarm where the wealth has reached its limit; one that is there stays."""
-        return replace(self, raised=self.number) if self.raised is None and self.wealth >= limit else self
-
     def remember(self, answer: MonitorAnswer) -> MonitorState:
         """Return the state with one more answer."""
-        return replace(self, recent=(*self.recent[-RECENT + 1 :], MonitorAnswer.recall(answer.to_dict())))
+        return replace(self, recent=(*self.recent[-RECENT + 1 :], answer.to_dict()))
 
     def start_anew(self, past: Past) -> MonitorState:
         """Return the state of an episode that begins with the next batch: no evidence yet."""
         looks, fdr = first_looks(tuple(look.batches for look in self.looks), self.params["bet"]), Saffron(self.fdr.fdr)
         start, episode = self.number + 1, self.episode + 1
         return replace(self, past=past, looks=looks, fdr=fdr, start=start, episode=episode, raised=None)
-
-
-def identify(reference: Table, seed: int, method: str, alpha: float) -> str:
-    """Return what the keys of a monitor's batches begin with."""
-    return hashlib.sha256(f"{seed} {method} {alpha} {content_digest(reference)}".encode()).hexdigest()[: KEY // 2]
 
 
 S = TypeVar("S", State, MonitorState)
@@ -127,23 +117,26 @@ class UnfittedError(InputError, NotFittedError):  # type: ignore[misc]
     """A detector or a monitor was used before it was fitted."""
 
 
-class FileForm(NamedTuple):
-    """How a state is written to a file, and read."""
-
-    kind: str
-    pack: Callable[[Any], tuple[Tensors, PlainDict]]
-    unpack: Callable[..., Any]
-
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class Fitted(BaseEstimator, Generic[S]):  # type: ignore[misc]
     """What detectors and monitors share: options, a state that they answer from, the columns they expect, and a file."""
 
-    _form: ClassVar[FileForm]
-    _state: S
+    _kind: ClassVar[str]  # of the file
+    _state: S = field(init=False)  # once it is fitted
+
+    method: str | Procedure = field(default=registry.DEFAULT_METHOD, kw_only=False)
+    alpha: float = 0.05
+    n_permutations: int | None = None
+    rng: RNG = None
+    n_jobs: int | None = None
+    memory_limit: int | str | None = None
+    scale: str | None = None
+    missing: str = "error"
+    progress: Progress | None = None
 
     def save(self, path: str | Path) -> None:
         """Write all that was fitted to a file: the old file or the new one is there, never a part."""
-        write_file(path, *self._form.pack(self._fitted()), kind=self._form.kind)
+        write_file(path, *FORMS[self._kind][0](self._fitted()), kind=self._kind)
 
     @classmethod
     def load(cls, path: str | Path, *, module: nn.Module | None = None) -> Self:
@@ -154,10 +147,10 @@ class Fitted(BaseEstimator, Generic[S]):  # type: ignore[misc]
         """
 
         def restore(description: object, tensors: Tensors) -> Self:
-            state = cls._form.unpack(description, tensors, module=module)
+            state = FORMS[cls._kind][1](description, tensors, module)
             return cls(**state.params)._begin(state)
 
-        return read_file(path, restore, kind=cls._form.kind)
+        return read_file(path, restore, kind=cls._kind)
 
     @abstractmethod
     def _begin(self, state: S) -> Self:
@@ -187,45 +180,21 @@ class Fitted(BaseEstimator, Generic[S]):  # type: ignore[misc]
 
     def _fitted(self) -> S:
         if not self.__sklearn_is_fitted__():
-            raise UnfittedError(f"The {self._form.kind} has no reference yet. Call fit(reference) first.")
+            raise UnfittedError(f"The {self._kind} has no reference yet. Call fit(reference) first.")
         return self._state
 
 
-# What a file says beside its arrays.
-
-
-@dataclass(frozen=True)
-class TableDescription:
-    """The columns of a table."""
-
-    numbers: Texts
-    dates: Texts
-    categories: Texts
-    columns: Texts
-    named: bool
-    row_shape: tuple[Annotated[int, msgspec.Meta(gt=0)], ...]
-    kinds: dict[str, Literal["integer", "boolean"]]
-    aside: Texts = ()
-
-
-@dataclass(frozen=True)
-class CalibrationDescription:
-    """A calibration without its ratios."""
-
-    c1: float
-    alpha: float
-    order: int
-    note: str
+# What a file says beside its arrays; values that are made of both (tables, scaling, calibrations) are checked as they are made.
 
 
 @dataclass(frozen=True)
 class FrozenDescription:
     """A kernel that was chosen at fit, and its coordinates."""
 
-    kernel: dict[str, Any]  # in the form of its own file
+    kernel: PlainDict  # in the form of its own file
     indicators: tuple[Count, ...]
     levels: tuple[Texts, ...]
-    calibration: CalibrationDescription | None
+    calibration: PlainDict | None
     notes: Texts
     example: str | None
 
@@ -234,9 +203,9 @@ class FrozenDescription:
 class DetectorDescription:
     """A detector in a file."""
 
-    params: dict[str, Any]  # in the form of a method
+    params: PlainDict  # in the form of a method
     seed: Count
-    reference: TableDescription
+    reference: PlainDict
     notes: Texts
     frozen: FrozenDescription | None
 
@@ -245,17 +214,20 @@ class DetectorDescription:
 class MonitorDescription:
     """A monitor in a file."""
 
-    params: dict[str, Any]
+    params: PlainDict
     seed: Count
     number: Count
     start: Count
     episode: Count
     raised: Count | None
-    past: TableDescription
-    found: dict[str, Any]  # fields of Saffron but for its level, which is a parameter
-    recent: tuple[dict[str, Any], ...]  # records
+    past: PlainDict
+    found: PlainDict  # fields of Saffron but for its level, which is a parameter
+    recent: tuple[PlainDict, ...]  # records
     notes: Texts
     identity: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]*$")] = ""  # files of earlier versions have none
+
+
+SAME = ("seed", "number", "start", "episode", "raised", "recent", "notes", "identity")  # in a monitor's state and its file
 
 
 def pack_detector(state: State) -> tuple[Tensors, PlainDict]:
@@ -265,10 +237,11 @@ def pack_detector(state: State) -> tuple[Tensors, PlainDict]:
     if state.frozen is not None:
         more, frozen = _pack_frozen(state.frozen)
         tensors |= more
-    return tensors, asdict(DetectorDescription(_describe(state.params), state.seed, table, state.notes, frozen))
+    description = DetectorDescription(_describe(state.params), state.seed, table, state.notes, frozen)
+    return tensors, {**vars(description), "frozen": None if frozen is None else vars(frozen)}
 
 
-def unpack_detector(description: object, tensors: Tensors, *, module: nn.Module | None = None) -> State:
+def unpack_detector(description: object, tensors: Tensors, module: nn.Module | None) -> State:
     """Return the state that was packed; ``module`` is a torch module that the file only names."""
     described = from_plain(DetectorDescription, description)
     params, reference = _restore(described.params, described.seed, module), _unpack_table(described.reference, tensors)
@@ -285,13 +258,12 @@ def pack_monitor(state: MonitorState) -> tuple[Tensors, PlainDict]:
     for look in state.looks:
         tensors[f"bet.{look.batches}"] = look.bet.tensor()
         tensors[f"wealth.{look.batches}"] = np.array([look.log_wealth])
-    same = {name: getattr(state, name) for name in ("seed", "number", "start", "episode", "raised", "notes", "identity")}
-    found = {name: value for name, value in asdict(state.fdr).items() if name != "fdr"}
-    recent = tuple(answer.to_dict() for answer in state.recent)
-    return tensors, asdict(MonitorDescription(_describe(state.params), past=table, found=found, recent=recent, **same))
+    same, params = {name: getattr(state, name) for name in SAME}, _describe(state.params)
+    found = {name: value for name, value in vars(state.fdr).items() if name != "fdr"}
+    return tensors, vars(MonitorDescription(params=params, past=table, found=found, **same))
 
 
-def unpack_monitor(description: object, tensors: Tensors, *, module: nn.Module | None = None) -> MonitorState:
+def unpack_monitor(description: object, tensors: Tensors, module: nn.Module | None) -> MonitorState:
     """Return the state that was packed; ``module`` is a torch module that the file only names."""
     described = from_plain(MonitorDescription, description)
     params, table = _restore(described.params, described.seed, module), _unpack_table(described.past, tensors)
@@ -304,10 +276,17 @@ def unpack_monitor(description: object, tensors: Tensors, *, module: nn.Module |
         known = tensors.get(f"wealth.{look.batches}")  # a file from before looks kept it began with equal shares
         log_wealth = bet.log_wealth - math.log(len(looks)) if known is None else _finite(known).item()
         restored.append(replace(look, bet=bet, log_wealth=log_wealth))
-    same = {name: getattr(described, name) for name in ("seed", "number", "start", "episode", "raised", "notes", "identity")}
+    same = {name: getattr(described, name) for name in SAME}
     fdr = from_plain(Saffron, {**described.found, "fdr": params["fdr"]})
-    recent = tuple(MonitorAnswer.recall(record) for record in described.recent)
-    return MonitorState(params, past=Past(table, numbers), looks=tuple(restored), fdr=fdr, recent=recent, **same)
+    for record in described.recent:  # one that is no answer is refused now, not when it is wanted
+        MonitorAnswer.recall(record)
+    return MonitorState(params=params, past=Past(table, numbers), looks=tuple(restored), fdr=fdr, **same)
+
+
+FORMS: dict[str, tuple[Callable[[Any], tuple[Tensors, PlainDict]], Callable[[object, Tensors, nn.Module | None], Any]]] = {
+    "detector": (pack_detector, unpack_detector),
+    "monitor": (pack_monitor, unpack_monitor),
+}
 
 
 def _describe(params: PlainDict) -> PlainDict:
@@ -319,53 +298,36 @@ def _restore(described: PlainDict, seed: int, module: nn.Module | None) -> Plain
     return {**{name: restore_method(value, module=module) for name, value in described.items()}, "rng": seed}
 
 
-def _pack_table(table: Table) -> tuple[Tensors, TableDescription]:
+def _pack_table(table: Table) -> tuple[Tensors, PlainDict]:
     tensors: Tensors = {"numbers": np.asarray(table.numbers)}
     if table.kept is not None:
         tensors["kept"] = table.kept.astype(np.int64)
-    aside = {name: as_texts(values) for name, values in table.aside.items()}
-    for i, values in enumerate((*table.categories.values(), *aside.values())):
+    for i, values in enumerate((*table.categories.values(), *(as_texts(values) for values in table.aside.values()))):
         levels = sorted({v for v in values if v is not None})
         position: dict[str | None, int] = {None: -1, **{level: j for j, level in enumerate(levels)}}
         tensors[f"codes.{i}"] = np.array([position[v] for v in values], dtype=np.int64)
         tensors[f"levels.{i}"] = np.frombuffer(json.dumps(levels).encode(), dtype=np.uint8)
-    return tensors, TableDescription(
-        numbers=table.number_names,
-        dates=tuple(sorted(table.dates)),
-        categories=tuple(table.categories),
-        columns=table.columns,
-        named=table.named,
-        row_shape=table.row_shape,
-        kinds=dict(table.kinds),  # type: ignore[arg-type]
-        aside=tuple(aside),
-    )
+    same = {name: getattr(table, name) for name in ("columns", "named", "row_shape")}
+    named = {"numbers": table.number_names, "categories": tuple(table.categories), "aside": tuple(table.aside)}
+    return tensors, {**same, **named, "dates": sorted(table.dates), "kinds": dict(table.kinds)}
 
 
-def _unpack_table(described: TableDescription, tensors: Tensors) -> Table:
-    numbers, names = tensors["numbers"], (*described.numbers, *described.categories)
+def _unpack_table(described: PlainDict, tensors: Tensors) -> Table:
+    numbers, names = tensors["numbers"], [from_plain(Texts, described.get(part, [])) for part in ("categories", "aside")]
+    texts = iter([_unpack_texts(tensors, i, len(numbers)) for i in range(sum(map(len, names)))])
+    categories, aside = ({name: next(texts) for name in some} for some in names)
+    more = {"number_names": described["numbers"], "numbers": Matrix(numbers), "categories": categories, "aside": aside}
+    table = from_plain(Table, {**described, **more, "kept": tensors.get("kept")})
+    columns = sorted(table.columns)
     _require(numbers.dtype == np.float64 and numbers.ndim == 2, "its numbers are no matrix")
-    _require(numbers.shape[1] == len(described.numbers), "its numbers do not fit their names")
-    once = sorted(names) == sorted(described.columns) and len(set(names)) == len(names) > 0
-    _require(once, "its columns are not named once each")
-    _require(math.prod(described.row_shape) == len(described.columns), "its rows have no such shape")
-    _require(set(described.dates) | described.kinds.keys() <= set(described.numbers), "it has dates or kinds of no column")
-    texts = [_unpack_texts(tensors, i, len(numbers)) for i in range(len(described.categories) + len(described.aside))]
-    kept = tensors.get("kept")
-    if kept is not None:
-        kept = _whole_numbers(kept, 0, 2**62)
-        _require(len(kept) == len(numbers), "its rows are not numbered")
-    return Table(
-        Matrix(numbers),
-        described.numbers,
-        frozenset(described.dates),
-        dict(zip(described.categories, texts, strict=False)),
-        described.named,
-        described.row_shape,
-        described.kinds,
-        kept,
-        described.columns,
-        dict(zip(described.aside, texts[len(described.categories) :], strict=True)),
-    )
+    _require(numbers.shape[1] == len(table.number_names), "its numbers do not fit their names")
+    _require(sorted(table.names) == columns and len(set(columns)) == len(columns) > 0, "its columns are not named once each")
+    fits = min(table.row_shape, default=1) > 0 and math.prod(table.row_shape) == len(columns)
+    _require(fits, "its rows have no such shape")
+    _require(table.dates | table.kinds.keys() <= set(table.number_names), "it has dates or kinds of no column")
+    _require(set(table.kinds.values()) <= {"integer", "boolean"}, "it has kinds that there are not")
+    _require(table.kept is None or len(_whole_numbers(table.kept, 0, 2**62)) == table.rows, "its rows are not numbered")
+    return table
 
 
 def _unpack_texts(tensors: Tensors, i: int, rows: int) -> Objects:
@@ -378,48 +340,39 @@ def _unpack_texts(tensors: Tensors, i: int, rows: int) -> Objects:
 
 
 def _pack_frozen(frozen: FrozenKernel) -> tuple[Tensors, FrozenDescription]:
-    choice, described = frozen.choice, None
-    preparation, calibration = choice.preparation, choice.calibration
-    tensors: Tensors = {
-        "train_rows": frozen.train_rows.astype(np.int64),
-        "test_rows": frozen.test_rows.astype(np.int64),
-        **{name: getattr(preparation, name) for name in ("fill", "origin", "scale")},
-        **{KERNEL + name: values for name, values in choice.kernel.tensors().items()},
-    }
+    kernel, preparation, calibration = frozen.choice.kernel, frozen.choice.preparation, frozen.choice.calibration
+    tensors: Tensors = {name: getattr(frozen, name).astype(np.int64) for name in ("train_rows", "test_rows")}
+    tensors |= {name: getattr(preparation, name) for name in ("fill", "origin", "scale")}
+    tensors |= {KERNEL + name: values for name, values in kernel.tensors().items()}
+    described = None
     if calibration is not None:
-        tensors["ratios"] = calibration.ratios
-        described = CalibrationDescription(calibration.c1, calibration.alpha, calibration.order, calibration.note)
-    levels = tuple(tuple(kept) for kept in preparation.levels.values())
-    return tensors, FrozenDescription(
-        choice.kernel.to_dict(), tuple(preparation.indicators), levels, described, choice.notes, frozen.example
-    )
+        described = {**vars(calibration)}
+        tensors["ratios"] = described.pop("ratios")
+    levels, notes = tuple(preparation.levels.values()), frozen.choice.notes
+    return tensors, FrozenDescription(kernel.to_dict(), preparation.indicators, levels, described, notes, frozen.example)
 
 
 def _unpack_frozen(described: FrozenDescription, tensors: Tensors, reference: Table, module: nn.Module | None) -> FrozenKernel:
     weights = {name.removeprefix(KERNEL): values for name, values in tensors.items() if name.startswith(KERNEL)}
-    kernel = restore_kernel(described.kernel, weights, module=module)
-    calibration, known = None, described.calibration
-    if known is not None:
-        ratios = tensors["ratios"]
+    kernel, calibration = restore_kernel(described.kernel, weights, module=module), None
+    if described.calibration is not None:
+        calibration = from_plain(Calibration, {**described.calibration, "ratios": tensors["ratios"]})
+        ratios = calibration.ratios
         _require(ratios.dtype == np.float64 and ratios.ndim == 1, "its calibration is no list of numbers")
-        calibration = Calibration(known.c1, ratios, known.alpha, known.order, known.note)
+    scaling, columns = {name: tensors[name] for name in ("fill", "origin", "scale")}, reference.number_names
+    for values in scaling.values():
+        fits = values.dtype == np.float64 and values.shape == (len(columns),)
+        _require(fits and bool(np.isfinite(values).all()), "its scaling does not fit its columns")
+    _require(bool((scaling["scale"] > 0).all()), "its scaling divides by zero")
+    _require(all(j < len(columns) for j in described.indicators), "it has indicators of no column")
+    levels = dict(zip(reference.categories, described.levels, strict=True))
+    preparation = Preparation(number_names=columns, indicators=described.indicators, levels=levels, **scaling)
     train_rows, test_rows = (_whole_numbers(tensors[n], 0, reference.rows) for n in ("train_rows", "test_rows"))
     both = np.concatenate([train_rows, test_rows])
     _require(len(np.unique(both)) == len(both), "a row of its reference is used twice")
     _require(len(test_rows) >= 2, "its reference has no rows to test with")
-    choice = Choice(kernel, _unpack_preparation(described, tensors, reference), calibration, described.notes)
+    choice = Choice(kernel, preparation, calibration, described.notes)
     return FrozenKernel(choice, train_rows, test_rows, described.example)
-
-
-def _unpack_preparation(described: FrozenDescription, tensors: Mapping[str, Array], reference: Table) -> Preparation:
-    scaling = {name: tensors[name] for name in ("fill", "origin", "scale")}
-    for values in scaling.values():
-        fits = values.dtype == np.float64 and values.shape == (len(reference.number_names),)
-        _require(fits and bool(np.isfinite(values).all()), "its scaling does not fit its columns")
-    _require(bool((scaling["scale"] > 0).all()), "its scaling divides by zero")
-    _require(all(j < len(reference.number_names) for j in described.indicators), "it has indicators of no column")
-    levels = dict(zip(reference.categories, described.levels, strict=True))
-    return Preparation(number_names=reference.number_names, indicators=described.indicators, levels=levels, **scaling)
 
 
 def _require(fulfilled: bool, otherwise: str) -> None:
@@ -428,7 +381,7 @@ def _require(fulfilled: bool, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-def _whole_numbers(values: Array, low: int, high: int) -> Rows:
+def _whole_numbers(values: Array | Rows, low: int, high: int) -> Rows:
     """Return whole numbers with low <= value < high."""
     _require(values.dtype == np.int64 and values.ndim == 1, "it has no whole numbers where they belong")
     _require(bool(((values >= low) & (values < high)).all()), "it has row or column numbers that do not exist")
