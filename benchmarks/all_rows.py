@@ -14,12 +14,11 @@ from scipy import linalg
 from scipy.sparse.linalg import eigsh
 
 from cpmmd import FullSampleTest
+from cpmmd.engines.directions import Directions
+from cpmmd.engines.landmarks import View
+from cpmmd.engines.paths import PLAIN, Path
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation.directions import Directions
-from cpmmd.permutation.landmarks import View
-from cpmmd.permutation.paths import PLAIN, Path
-from cpmmd.procedures.classes import KernelClass
-from cpmmd.procedures.full_sample import Setting
+from cpmmd.procedures.full_sample import KernelClass, Setting
 
 SINGLE_FROM = 1e-4  # gammas as large as this leave single precision six digits
 
@@ -42,9 +41,9 @@ def spectral_path(view: View, path: Path) -> Path:
         K -= mean + (mean[:, None] - mean.mean())
         largest = float(eigsh(K, k=1, return_eigenvectors=False, v0=np.linspace(-1, 1, len(K)))[0])
         for member in np.flatnonzero(path.bandwidths == bandwidth):
-            sums = bin_features(K, largest, float(path.gammas[member]), view.bins.size)
+            sums = bin_features(K, largest, float(path.gammas[member]), view.layout.size)
             flat = Directions(sums, np.ones(sums.shape[1]), mean, sums)
-            values[member] = flat.statistics(view.bins, view.labels, [PLAIN])[0]
+            values[member] = flat.statistics(view.layout, [PLAIN])[0]
     return replace(path, mmd2=values, directions={}, landmarks=None)
 
 

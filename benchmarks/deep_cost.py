@@ -9,7 +9,7 @@ from benchmarks.timing import best_times, report
 from cpmmd import Ascent, ComplexityPenalized, Deep, Plain, SplitTest, two_sample_test
 from cpmmd.core.parallel import threads
 from cpmmd.data.preparation import PreparedPool
-from cpmmd.permutation.labels import draw_labels
+from cpmmd.draws.labels import draw_labels
 from cpmmd.selection.ascent import AscentSelector
 
 D, WIDTH, OUT, STEPS, MEMBERS = 28, 200, 10, 100, 10

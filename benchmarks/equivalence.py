@@ -23,7 +23,7 @@ from cpmmd.data.pool import read_pool
 from cpmmd.equivalence.bounds import Coordinates, Noise, Yardstick, noise_spectrum
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation.mmd import unbiased_mmd2
+from cpmmd.statistics.mmd import unbiased_mmd2
 
 SELDOM = 0.05
 

@@ -17,10 +17,10 @@ import numpy as np
 from benchmarks import RESULTS
 from cpmmd import Bandwidth, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius
 from cpmmd.data.pool import read_pool
-from cpmmd.permutation.binned import cut_bins, relabelings
-from cpmmd.permutation.landmarks import landmark_count
-from cpmmd.permutation.memory import DEFAULT_LIMIT
-from cpmmd.permutation.scores import tail_scores
+from cpmmd.draws.layout import Layout
+from cpmmd.engines.landmarks import landmark_count
+from cpmmd.engines.memory import DEFAULT_LIMIT
+from cpmmd.evidence import tail_scores
 from cpmmd.procedures.full_sample import Setting
 from experiments.panels import PANELS, PUBLISHED, mixture, perturbed_uniform
 
@@ -104,14 +104,13 @@ def scores_of(panel: str, draw: int) -> dict[str, np.ndarray]:
     data, test = np.random.default_rng([SEED, draw]).spawn(2)
     pool = read_pool(*CHOOSE[panel](data))
     bin_stream, label_stream, sample_stream = test.spawn(3)
-    bins = cut_bins(pool.m, pool.n, bin_stream)
+    layout = Layout.cut(pool.m, pool.n, None, bin_stream).draw(RELABELINGS, label_stream)
     setting = Setting(
         pool,
-        bins,
-        relabelings(bins, RELABELINGS, label_stream),
+        layout,
         sample_stream.permutation(pool.m + pool.n),
         DEFAULT_LIMIT,
-        landmark_count(len(bins.order)),
+        landmark_count(len(layout.rows)),
     )
     found = {}
     for name, one in CANDIDATES.items():

@@ -17,7 +17,7 @@ from benchmarks import RESULTS
 from benchmarks.all_rows import AllRows
 from benchmarks.draws import Generate, decisions, draw_study, finish
 from cpmmd import FullSampleTest
-from cpmmd.permutation.landmarks import landmark_count
+from cpmmd.engines.landmarks import landmark_count
 from experiments.panels import correlation, four_modes, mean_shift, mixture
 
 DRAWS = range(900, 1000)  # no other benchmark has these

@@ -18,6 +18,8 @@ from scipy import stats
 from benchmarks import RESULTS
 from cpmmd import DriftMonitor
 from cpmmd.data.table import read_table
+from cpmmd.draws.labels import Relabelings
+from cpmmd.evidence import Ranking
 from cpmmd.monitoring.bets import (
     BETS,
     EXPONENTS,
@@ -30,8 +32,6 @@ from cpmmd.monitoring.bets import (
     move,
 )
 from cpmmd.monitoring.blocks import COMPARED, LEAST_COMPARED
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.ranking import Ranking
 from cpmmd.procedures.base import Procedure
 
 BATCHES, PERMUTATIONS, ALPHA = 200, 39, 0.05

@@ -17,9 +17,9 @@ from benchmarks import RESULTS
 from benchmarks.timing import best_times
 from cpmmd import Bandwidth, MedianTest, two_sample_test
 from cpmmd.core.parallel import map_threads, threads
+from cpmmd.draws.layout import Layout
+from cpmmd.engines.fixed_kernel import kernel_test
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation.binned import cut_bins
-from cpmmd.permutation.engine import kernel_test
 
 WIDTH = 28
 TILE = 1024
@@ -189,7 +189,7 @@ def main() -> None:
             print(line, flush=True)
             lines.append(line)
     if len(chosen) == len(PARTS):
-        bins = cut_bins(20_480, 20_480, np.random.default_rng(0))
+        bins = Layout.cut(20_480, 20_480, None, np.random.default_rng(0))
         note = (
             f"Two cores, ratios of best times side by side in one run; {bins.count} bins of {bins.size} rows at 20,480 v 20,480."
         )

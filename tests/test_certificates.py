@@ -9,7 +9,6 @@ import pytest
 
 from cpmmd import Bandwidth, CpmmdError, Plain, SplitTest, two_sample_test
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation.mmd import unbiased_mmd2
 from cpmmd.selection.certificates import (
     certify,
     finite_grid_gap,
@@ -19,6 +18,7 @@ from cpmmd.selection.certificates import (
     uci_bound,
     uci_constants,
 )
+from cpmmd.statistics.mmd import unbiased_mmd2
 
 
 def test_constants_of_the_paper():

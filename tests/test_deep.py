@@ -26,12 +26,12 @@ from cpmmd import (  # noqa: E402
     two_sample_test,
 )
 from cpmmd.data.preparation import PreparedPool  # noqa: E402
+from cpmmd.draws.labels import draw_labels  # noqa: E402
 from cpmmd.errors import DegenerateKernelWarning  # noqa: E402
 from cpmmd.kernels.deep.networks import SpectralNorms  # noqa: E402
-from cpmmd.permutation import mmd  # noqa: E402
-from cpmmd.permutation.labels import draw_labels  # noqa: E402
 from cpmmd.selection.ascent import AscentSelector, _Batches, _evaluate, ascend, stacked_mmd2, stacked_variance  # noqa: E402
 from cpmmd.selection.values import Collapse  # noqa: E402
+from cpmmd.statistics import mmd  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(40, 6))
 Y = np.random.default_rng(1).normal(0.7, 1, size=(40, 6))

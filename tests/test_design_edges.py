@@ -8,8 +8,8 @@ import pytest
 
 from commands import document, run
 from cpmmd import DriftDetector, MedianTest, SplitTest, kernel_matrix_test, power_from_pilot, run_many, two_sample_test
+from cpmmd.draws.layout import Layout
 from cpmmd.errors import InputError
-from cpmmd.permutation.contrasts import Contrast
 
 RNG = np.random.default_rng(11)
 LEFT_OUT = "1 stratum of one sample only, but for groups in both, left out: '0' (0 rows of the first sample, 20 of the second)"
@@ -52,7 +52,7 @@ def test_a_kernel_matrix_names_the_stratum_to_take_out():
 
 def test_weights_of_a_stratum_of_one_sample_are_refused():
     with pytest.raises(InputError, match="Every stratum must have units of both samples"):
-        Contrast(np.ones(5, int), np.array([0, 0, 0, 1, 1]), 3)
+        Layout(np.arange(5), np.arange(5), (3, 2), np.array([0, 0, 0, 1, 1]))
 
 
 @pytest.mark.parametrize(

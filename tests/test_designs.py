@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from cpmmd import Bandwidth, Design, FullSampleTest, KernelClass, MMDAgg, MMDFuse, two_sample_test
+from cpmmd.draws.layout import Layout
 from cpmmd.kernels.bandwidth import Bandwidth as Family
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation.unit_bins import unit_bins
+from cpmmd.statistics.forms import Paired, form_of
 
 # Each design: the unit and the stratum of every row by hand, and the arguments that ask for it.
 GROUPS = (np.repeat([0, 1, 2, 3], [2, 5, 3, 1]), np.repeat([4, 5, 6, 7], [4, 2, 2, 3]))
@@ -248,21 +249,21 @@ def test_bins_are_made_of_whole_units_of_one_sample_and_stratum():
     data = np.random.default_rng(0)
     unit = np.sort(data.integers(0, 500, 3000))
     design = Design.of(unit, unit % 3, (1500, 1500))
-    bins = unit_bins(design, data, target=60)
-    of_unit, of_bin = design.unit[bins.order], np.repeat(np.arange(bins.count), np.diff(bins.starts))
+    layout = Layout.of_design(design, data, target=60)
+    of_unit, of_bin = design.unit[layout.rows], np.repeat(np.arange(layout.count), layout.counts)
     assert len(np.unique(np.column_stack([of_unit, of_bin]), axis=0)) == len(np.unique(of_unit))
-    for b in range(bins.count):
+    for b in range(layout.count):
         units = np.unique(of_unit[of_bin == b])
         assert set(design.strata[units]) == {design.strata[units[0]]}
         assert len({bool(u < design.first) for u in units}) == 1
-    per_bin = {(int(bins.contrast.strata[b]), len(np.unique(of_unit[of_bin == b]))) for b in range(bins.count)}
+    per_bin = {(int(layout.strata[b]), len(np.unique(of_unit[of_bin == b]))) for b in range(layout.count)}
     assert len(per_bin) == 3  # equally many units in every bin of a stratum
     pairs = Design.of(np.tile(np.arange(400), 2), np.tile(np.arange(400), 2), (400, 400), kind="pair")
-    bins = unit_bins(pairs, data, target=60)
-    assert bins.contrast.paired
-    assert bins.dropped == (0, 0)
-    of_x = np.repeat(bins.of_x, np.diff(bins.starts))
-    np.testing.assert_array_equal(np.sort(bins.order[of_x]), np.arange(400))
+    layout = Layout.of_design(pairs, data, target=60)
+    assert isinstance(form_of(layout), Paired)
+    assert layout.dropped == (0, 0)
+    of_x = np.repeat(layout.of_x, layout.counts)
+    np.testing.assert_array_equal(np.sort(layout.rows[of_x]), np.arange(400))
 
 
 def test_tiles_give_the_statistic_of_the_dense_matrix():

@@ -23,6 +23,8 @@ from cpmmd import (
 )
 from cpmmd.core.text import harmless
 from cpmmd.data.pool import read_pool
+from cpmmd.draws.labels import Relabelings
+from cpmmd.draws.layout import Layout
 from cpmmd.errors import InputError
 from cpmmd.explain.differences import ColumnDifference
 from cpmmd.explain.explanation import Sides, effect_size
@@ -30,9 +32,7 @@ from cpmmd.explain.rows import cross_fitted_effect
 from cpmmd.explain.typical import typical
 from cpmmd.kernels.radial import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.units import Units
-from cpmmd.procedures.findings import Evidence
+from cpmmd.procedures.outcome import Evidence
 from helpers import light, shared_data
 
 RNG = np.random.default_rng(7)
@@ -89,7 +89,8 @@ def test_swapping_the_samples_flips_the_witness_exactly():
         units = result.evidence.units
         if units is not None:  # the same relabelings, and what was called X is called Y
             labels = Relabelings(np.packbits(units.labels.array(bool) == 0, axis=1), units.labels.size)
-            units = Units(np.where(units.rows < 60, units.rows + 75, units.rows - 60), units.starts, labels)
+            rows = np.where(units.rows < 60, units.rows + 75, units.rows - 60)
+            units = Layout(rows, units.starts, units.units[::-1], labels=labels)
         swapped = replace(
             result, evidence=Evidence(read_pool(y, x), np.where(tested < 60, tested + 75, tested - 60), units=units)
         )

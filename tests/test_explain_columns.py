@@ -10,12 +10,12 @@ from scipy import special, stats
 from cpmmd import two_sample_test
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
+from cpmmd.draws.labels import Relabelings
+from cpmmd.draws.layout import Layout
 from cpmmd.explain.column_scores import adjusted_pvalues, read_columns, score_columns
 from cpmmd.explain.column_table import difference_tables
 from cpmmd.explain.columns import UnitSums, category_levels, columns_of, level_features, number_features, pooled_ranks
 from cpmmd.explain.summaries import Sample, distribution_effect, mean_effect, share_effect, spread_effect
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.units import Units
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
 
 RNG = np.random.default_rng(5)
@@ -88,7 +88,7 @@ def test_units_of_unequal_sizes_change_sides_as_wholes():
     sizes = np.array([3, 1, 4, 2, 5, 2, 3])
     rows, starts = RNG.permutation(20), np.concatenate([[0], np.cumsum(sizes)[:-1]])
     chosen = np.array([[i in c for i in range(7)] for c in combinations(range(7), 3)])
-    units = Units(rows, starts, Relabelings(np.packbits(chosen, axis=1), 7))
+    units = Layout(rows, starts, (3, 4), labels=Relabelings(np.packbits(chosen, axis=1), 7))
     values = RNG.normal(size=(20, 2))
     pool = read_pool(values[:10], values[10:])
     read = list(read_columns(pool, columns_of(pool, Preparation.fit(pool)), units))
@@ -219,8 +219,7 @@ def test_a_small_move_of_one_column_among_fifty_thousand_rows_is_named_alone():
     x, y = california(50_000, rng), california(50_000, rng).with_columns(pl.col("MedValue") + 0.05)
     # Whole units of 100 rows change sides, as in the default test at this size, which takes ten seconds itself.
     pool = read_pool(x, y)
-    rows = np.concatenate([rng.permutation(50_000), 50_000 + rng.permutation(50_000)])
-    units = Units.of_size(rows, 100, Relabelings.draw(1000, 500, 999, rng))
+    units = Layout.of_bins(rng.permutation(50_000), 50_000 + rng.permutation(50_000), 100, 500, 500).draw(999, rng)
     tables = difference_tables(pool, columns_of(pool, Preparation.fit(pool)), units, 0.05, ("before", "after"))
     assert [(c.name, c.words) for c in tables.columns if c.words] == [("MedValue", "higher")]
     assert tables.columns[0].pvalue == 0.001

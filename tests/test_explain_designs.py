@@ -11,15 +11,13 @@ from cpmmd import two_sample_test
 from cpmmd.data.design import DesignOptions
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
+from cpmmd.draws.layout import Layout
 from cpmmd.explain import strata as strata_module
 from cpmmd.explain.column_scores import centred_differences, read_columns
 from cpmmd.explain.column_table import difference_tables
 from cpmmd.explain.columns import columns_of, ranks_inside
 from cpmmd.explain.strata import Strata
 from cpmmd.explain.summaries import Sample, mean_effect, share_effect, spread_effect
-from cpmmd.permutation.binned import relabelings
-from cpmmd.permutation.unit_bins import unit_bins
-from cpmmd.permutation.units import Units
 from cpmmd.report.content import content
 
 RNG = np.random.default_rng(8)
@@ -34,8 +32,7 @@ def orders(rng, mix, shift=0.0, rows=400):
 def designed(x, y, rng, count=199, target=None, **design):
     """Return the pool of a design and what a test relabels."""
     pool = read_pool(x, y, missing="impute", design=DesignOptions(**design))
-    bins = unit_bins(pool.design, rng, target=target)
-    return pool, Units.of(bins, relabelings(bins, count, rng))
+    return pool, Layout.of_design(pool.design, rng, target=target).draw(count, rng)
 
 
 def tables_of(x, y, rng, count=199, **design):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cpmmd import CpmmdError, MMDAgg, kernel_matrix_test, methods, two_sample_test
-from cpmmd.permutation.ranking import Ranking
+from cpmmd.evidence import Ranking
 from cpmmd.procedures.mmdagg import bandwidth_grid
 from helpers import light
 

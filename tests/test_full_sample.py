@@ -7,13 +7,13 @@ import pytest
 from scipy import stats
 
 from cpmmd import Bandwidth, CpmmdError, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius, SplitTest, two_sample_test
+from cpmmd.draws.layout import Layout
+from cpmmd.engines.memory import DEFAULT_LIMIT
+from cpmmd.engines.paths import Grid, bandwidth_multiples, geometry_paths
+from cpmmd.evidence import tail_scores
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation import mmd
-from cpmmd.permutation.binned import cut_bins, relabelings
-from cpmmd.permutation.memory import DEFAULT_LIMIT
-from cpmmd.permutation.paths import Grid, bandwidth_multiples, geometry_paths
-from cpmmd.permutation.scores import tail_scores
 from cpmmd.procedures.split import COMBINE
+from cpmmd.statistics import mmd
 from helpers import NULLS, assert_level, most_rejections, null_pvalues, two_scale_mixture
 
 RNG = np.random.default_rng(0)
@@ -22,20 +22,20 @@ X, Y = RNG.normal(size=(70, 3)), RNG.normal(0.4, 1.2, size=(90, 3))
 
 @pytest.mark.parametrize(("m", "n"), [(100, 100), (45, 700), (1000, 1003), (4, 5)])
 def test_bins_hold_every_row_once_but_the_left_over(m, n):
-    bins = cut_bins(m, n, np.random.default_rng(0))
-    assert len(np.unique(bins.order)) == len(bins.order) == bins.count * bins.size
-    np.testing.assert_array_equal(bins.order < m, np.repeat(bins.of_x, bins.size))
-    assert (bins.m + bins.dropped[0], bins.n + bins.dropped[1]) == (m, n)
-    assert max(bins.dropped) < bins.size
+    layout = Layout.cut(m, n, None, np.random.default_rng(0))
+    assert len(np.unique(layout.rows)) == len(layout.rows) == layout.count * layout.size
+    np.testing.assert_array_equal(layout.rows < m, np.repeat(layout.of_x, layout.size))
+    assert (layout.m + layout.dropped[0], layout.n + layout.dropped[1]) == (m, n)
+    assert max(layout.dropped) < layout.size
 
 
 @pytest.mark.parametrize(("m", "n"), [(5, 30_000), (30_000, 2), (60, 100_000)])
 def test_very_unequal_samples_have_few_enough_bins(m, n):
-    bins = cut_bins(m, n, np.random.default_rng(0))
-    assert bins.count <= 1000
-    assert min(bins.first, bins.count - bins.first) >= 2
+    layout = Layout.cut(m, n, None, np.random.default_rng(0))
+    assert layout.count <= 1000
+    assert min(layout.first, layout.count - layout.first) >= 2
     small = min(m, n)
-    assert min(bins.m, bins.n) > small - bins.size
+    assert min(layout.m, layout.n) > small - layout.size
 
 
 def test_a_handful_of_rows_against_many():
@@ -49,15 +49,14 @@ def test_a_handful_of_rows_against_many():
 def test_paths_equal_kernels_evaluated_one_by_one(family):
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(300, 4))
-    bins = cut_bins(120, 180, rng, target=60)
-    labels = relabelings(bins, 3, rng)
+    layout = Layout.cut(120, 180, None, rng, target=60).draw(3, rng)
     grid = bandwidth_multiples(1 / 16, 4.0)
     unit = family.median_bandwidth(rows)
-    (path,) = geometry_paths(rows[bins.order].__getitem__, [Grid(family, grid, 1.0)], [unit], bins, labels, rows, DEFAULT_LIMIT)
+    (path,) = geometry_paths(rows[layout.rows].__getitem__, [Grid(family, grid, 1.0)], [unit], layout, rows, DEFAULT_LIMIT)
     assert len(path.bandwidths) >= 5
     for sigma, values in zip(path.bandwidths, path.mmd2, strict=True):
-        K = ScaledKernel(family, sigma).gram(rows[bins.order])
-        w = bins.order < 120
+        K = ScaledKernel(family, sigma).gram(rows[layout.rows])
+        w = layout.rows < 120
         exact = mmd.unbiased_mmd2(K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)])
         # Single precision tiles, and squaring doubles their relative error six times at most.
         assert values[0] == pytest.approx(exact, abs=2e-6)
@@ -66,10 +65,10 @@ def test_paths_equal_kernels_evaluated_one_by_one(family):
 def test_bandwidths_without_neighbours_are_left_out():
     rng = np.random.default_rng(4)
     rows = rng.normal(size=(100, 40))
-    bins = cut_bins(50, 50, rng)
-    grid, labels = bandwidth_multiples(1 / 64, 4.0), relabelings(bins, 2, rng)
-    unit, load = Bandwidth().median_bandwidth(rows), rows[bins.order].__getitem__
-    (path,) = geometry_paths(load, [Grid(Bandwidth(), grid, 1.0)], [unit], bins, labels, rows, DEFAULT_LIMIT)
+    layout = Layout.cut(50, 50, None, rng).draw(2, rng)
+    grid = bandwidth_multiples(1 / 64, 4.0)
+    unit, load = Bandwidth().median_bandwidth(rows), rows[layout.rows].__getitem__
+    (path,) = geometry_paths(load, [Grid(Bandwidth(), grid, 1.0)], [unit], layout, rows, DEFAULT_LIMIT)
 
     def neighbours(sigma):
         return (ScaledKernel(Bandwidth(), sigma).gram(rows).sum() - 100) / 100

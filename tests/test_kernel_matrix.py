@@ -7,8 +7,8 @@ import pytest
 
 from cpmmd import Bandwidth, kernel_matrix_test, two_sample_test
 from cpmmd.errors import InputError
-from cpmmd.permutation import mmd
-from cpmmd.permutation.scores import tail_scores
+from cpmmd.evidence import tail_scores
+from cpmmd.statistics import mmd
 
 
 def gram(size, seed=0):

@@ -283,7 +283,7 @@ def test_a_detector_keeps_its_map_in_a_file(tmp_path):
 def test_a_damaged_description_is_refused():
     kernel = trained(FORMS["low rank"])
     with pytest.raises(CpmmdError, match="not those of a linear map"):
-        LinearMapKernel.restore({**kernel.to_dict(), "options": {"rank": 3, "diagonal": False}}, kernel.tensors())
+        LinearMap.restore({**kernel.to_dict(), "options": {"rank": 3, "diagonal": False}}, kernel.tensors(), None)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ torch = pytest.importorskip("torch")
 
 from cpmmd import Ascent, ComplexityPenalized, Deep, Mixture, Plain, Ratio  # noqa: E402
 from cpmmd.data.preparation import PreparedPool  # noqa: E402
-from cpmmd.permutation import mmd  # noqa: E402
 from cpmmd.selection.ascent import AscentSelector, _Batches, _evaluate  # noqa: E402
+from cpmmd.statistics import mmd  # noqa: E402
 
 D, ROWS = 100, 30
 FAR = Deep(init="kaiming", gain=1.2247)  # features that start far apart, as in the paper's tables
@@ -37,7 +37,7 @@ def off_diagonal_derivative(train: PreparedPool, bandwidth: float, criterion) ->
     problem = Mixture(FAR, input_bandwidth=bandwidth).trainable(train, torch.float32, "cpu")
     parameters = {name: p.double() for name, p in problem.initialise([1]).items()}
     rows = problem.inputs().double()
-    features = problem.deep.network.features({name: p for name, p in parameters.items() if p.ndim > 1}, rows)[0].numpy()
+    features = problem.network.features({name: p for name, p in parameters.items() if p.ndim > 1}, rows)[0].numpy()
     apart = ((rows[:, None] - rows[None]) ** 2).sum(dim=2).numpy()
     kappa = np.exp(-0.5 * ((features[:, None] - features[None]) ** 2).sum(axis=2))
 

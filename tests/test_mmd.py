@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpmmd.permutation import mmd
+from cpmmd.statistics import mmd
 from helpers import brute_force_mmd2, golden_pairs
 
 

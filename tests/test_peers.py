@@ -1,16 +1,18 @@
 """MMDAgg and MMD-FUSE against the authors' numbers, brute force and each other's conventions."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cpmmd import CpmmdError, MMDAgg, MMDFuse, two_sample_test
+from cpmmd.draws.labels import Relabelings, draw_labels
+from cpmmd.draws.layout import Layout
+from cpmmd.engines import dense
 from cpmmd.kernels.radial import PROFILES, RadialKernel, distances
-from cpmmd.permutation import many_kernels as many
-from cpmmd.permutation import mmd
-from cpmmd.permutation.labels import Relabelings, draw_labels
 from cpmmd.procedures.mmdagg import aggregate, bandwidth_grid, bandwidth_weights
+from cpmmd.statistics import mmd
 from helpers import assert_level, golden_pairs, most_rejections, null_pvalues
 
 PAIRS = golden_pairs()
@@ -81,9 +83,9 @@ def test_single_precision_statistics_follow_the_definition():
     K = kernel.of_distances(apart)
     labels = draw_labels(150, 60, 20, rng)
     rows = np.vstack([np.arange(150) < 60, labels])
-    matrix, observed, squares = many.pooled_matrix(apart, 60, kernel.of_distances)
     packed = Relabelings.packed(iter([rows]), len(rows), 150, None)
-    values, tolerance = many.permutation_statistics(matrix, packed, 60)
+    layout = replace(Layout.of_rows(60, 90), labels=packed)
+    values, tolerance, observed, squares = dense.pooled_statistics(apart, kernel.of_distances, layout)
     exact = [mmd.unbiased_mmd2(K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)]) for w in rows]
     np.testing.assert_allclose(values, exact, atol=tolerance)
     assert observed == pytest.approx(exact[0], rel=1e-12)
@@ -97,15 +99,14 @@ def test_paired_statistics_follow_the_definition():
     pool = rng.normal(size=(2 * n, 2))
     apart = distances("l2", pool)
     K = kernel.of_distances(apart)
-    H, total = many.paired_matrix(apart, n, kernel.of_distances)
-    assert total / (n * (n - 1)) == pytest.approx(mmd.paired_mmd2(K[:n, :n], K[n:, n:], K[:n, n:]), rel=1e-12)
     signs = (2 * rng.integers(0, 2, size=(5, n)) - 1).astype(np.int8)
     full = mmd.paired_differences(K[:n, :n], K[n:, n:], K[:n, n:])
     np.fill_diagonal(full, 0)
     packed = Relabelings.packed(iter([signs > 0]), len(signs), n, None, signs=True)
-    np.testing.assert_allclose(
-        many.forms(H, packed), [e @ full @ e for e in signs.astype(float)], atol=many.TIE * np.linalg.norm(full)
-    )
+    values, tolerance, observed = dense.signed_statistics(apart, kernel.of_distances, packed)
+    assert observed == pytest.approx(mmd.paired_mmd2(K[:n, :n], K[n:, n:], K[:n, n:]), rel=1e-12)
+    assert tolerance == pytest.approx(dense.TIE * np.linalg.norm(full) / (n * (n - 1)), rel=1e-6)
+    np.testing.assert_allclose(values, [e @ full @ e / (n * (n - 1)) for e in signs.astype(float)], atol=tolerance)
 
 
 def test_fuse_statistic_by_hand():

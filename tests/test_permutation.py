@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cpmmd.permutation import mmd
-from cpmmd.permutation.dense import permutation_test, quadratic_forms
-from cpmmd.permutation.labels import Relabelings, draw_labels
-from cpmmd.permutation.ranking import Ranking
+from cpmmd.draws.labels import Relabelings, draw_labels
+from cpmmd.draws.layout import Layout
+from cpmmd.engines.dense import rank_matrix
+from cpmmd.evidence import Ranking
+from cpmmd.statistics import mmd
+from cpmmd.statistics.forms import quadratic_forms
 
 
 def gram(rng, size, d=2):
@@ -22,7 +24,7 @@ def gram(rng, size, d=2):
 
 
 def rank(K, m, count, rng, *, limit=None):
-    return permutation_test(K, m, Relabelings.draw(len(K), m, count, rng, limit))
+    return rank_matrix(K, Layout.of_rows(m, len(K) - m).draw(count, rng, limit))
 
 
 def statistic(K, chosen):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cpmmd import FullSampleTest, KernelClass, Polynomial, SplitTest, kernel_matrix_test, two_sample_test
+from cpmmd.draws.layout import Layout
+from cpmmd.engines.directions import whitening
 from cpmmd.kernels.base import Kernel
-from cpmmd.permutation.binned import cut_bins, relabelings
-from cpmmd.permutation.directions import whitening
 from helpers import assert_level, null_pvalues
 
 SIZES = {"small": (60, 70), "equal": (300, 300), "tiles": (500, 700), "more tiles": (1000, 1100)}
@@ -84,12 +84,12 @@ def test_bins_stand_in_an_order_that_does_not_look_at_labels():
     rng = np.random.default_rng(1)
     firsts = []
     for _ in range(400):
-        bins = cut_bins(60, 140, rng, target=20)
-        labels = relabelings(bins, 5, rng).array()
-        np.testing.assert_array_equal(labels[0] > 0, bins.of_x)
-        np.testing.assert_array_equal(np.repeat(bins.of_x, bins.size), bins.order < 60)
-        assert (labels.sum(axis=1) == bins.first).all()
-        firsts.append(bool(bins.of_x[0]))
+        layout = Layout.cut(60, 140, None, rng, target=20).draw(5, rng)
+        labels = layout.labels.array()
+        np.testing.assert_array_equal(labels[0] > 0, layout.of_x)
+        np.testing.assert_array_equal(np.repeat(layout.of_x, layout.size), layout.rows < 60)
+        assert (labels.sum(axis=1) == layout.first).all()
+        firsts.append(bool(layout.of_x[0]))
     assert abs(np.mean(firsts) - 0.3) < 4 * np.sqrt(0.21 / 400)
 
 

@@ -1,5 +1,6 @@
 """Size: tiles and bins against the definition, memory-mapped and Arrow inputs, budgets, progress, many tests at once."""
 
+from functools import partial
 from threading import Event, Thread
 
 import numpy as np
@@ -8,11 +9,13 @@ from threadpoolctl import ThreadpoolController
 
 from cpmmd import Bandwidth, CpmmdError, LaplacianL1, MedianTest, Polynomial, Radius, SplitTest, two_sample_test
 from cpmmd.core.parallel import threads
+from cpmmd.draws.layout import Layout
+from cpmmd.engines import fixed_kernel as engine
+from cpmmd.engines.memory import TilePlan, plan_tiles
+from cpmmd.engines.tiles import cut_pieces, tile_statistics, tile_sums
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.kernels.tilers import GramTiler, tiler_for
-from cpmmd.permutation import engine, mmd
-from cpmmd.permutation.binned import bin_sums, binned_statistics, cut_bins, cut_pieces, relabelings, take_bins
-from cpmmd.permutation.memory import TilePlan, plan_tiles
+from cpmmd.statistics import mmd
 from helpers import assert_level, null_pvalues
 
 
@@ -28,28 +31,28 @@ class Scaled:
 def test_binned_statistics_equal_the_definition(m, n, target, plan):
     rng = np.random.default_rng(m)
     z = rng.normal(size=(m + n, 2))
-    bins = cut_bins(m, n, rng, target=target)
-    rows = z[bins.order]
-    sums = bin_sums(rows.__getitem__, GramTiler(Scaled()), bins, plan)
-    labels = relabelings(bins, 4, rng)
+    layout = Layout.cut(m, n, None, rng, target=target).draw(4, np.random.default_rng(1))
+    rows = z[layout.rows]
+    sums = tile_sums(rows.__getitem__, GramTiler(Scaled()), layout, plan)
     K = Scaled().gram(rows, rows)
-    for w, value in zip(np.repeat(labels.array(), bins.size, axis=1) > 0, binned_statistics(sums[0], bins, labels), strict=True):
+    values, _ = tile_statistics(sums[0], layout)
+    for w, value in zip(np.repeat(layout.labels.array(), layout.size, axis=1) > 0, values, strict=True):
         blocks = K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)]
         assert value == pytest.approx(mmd.unbiased_mmd2(*blocks), abs=1e-6)
 
 
 @pytest.mark.parametrize("tile_rows", [5, 16, 100, 1000])
 def test_pieces_cover_the_rows_and_never_part_of_two_bins(tile_rows):
-    bins = cut_bins(300, 500, np.random.default_rng(0), target=40)
-    pieces = cut_pieces(bins, tile_rows)
+    layout = Layout.cut(300, 500, None, np.random.default_rng(0), target=40)
+    pieces = cut_pieces(layout, tile_rows)
     assert [p.rows.start for p in pieces[1:]] == [p.rows.stop for p in pieces[:-1]]
-    assert (pieces[0].rows.start, pieces[-1].rows.stop) == (0, bins.count * bins.size)
+    assert (pieces[0].rows.start, pieces[-1].rows.stop) == (0, layout.count * layout.size)
     for piece in pieces:
-        first, last = piece.rows.start // bins.size, -(-piece.rows.stop // bins.size)
-        assert (piece.bins.start, piece.bins.stop) == (first, last)
+        first, last = piece.rows.start // layout.size, -(-piece.rows.stop // layout.size)
+        assert (piece.units.start, piece.units.stop) == (first, last)
         rows = piece.rows.stop - piece.rows.start
-        assert rows <= max(tile_rows, bins.size)
-        assert last - first == 1 or rows == (last - first) * bins.size
+        assert rows <= max(tile_rows, layout.size)
+        assert last - first == 1 or rows == (last - first) * layout.size
 
 
 def small_network(rows):
@@ -78,8 +81,8 @@ def test_the_binned_statistic_is_the_dense_one(name, sizes):
     kernel = KERNELS[name](rows)
     test = engine.kernel_test(kernel, rows.__getitem__, np.arange(m + n), m, n_permutations=99, rng=np.random.default_rng(0))
     assert test.engine.name == "binned"
-    bins = cut_bins(m, n, np.random.default_rng(0).spawn(3)[0])
-    x, y = (rows[bins.order[bins.order < m]], rows[bins.order[bins.order >= m]])
+    layout = Layout.cut(m, n, None, np.random.default_rng(0).spawn(3)[0])
+    x, y = (rows[layout.rows[layout.rows < m]], rows[layout.rows[layout.rows >= m]])
     exact = mmd.unbiased_mmd2(kernel.gram(x), kernel.gram(y), kernel.gram(x, y))
     assert test.ranking.statistic == pytest.approx(exact, rel=1e-5)
 
@@ -88,10 +91,10 @@ def test_far_rows_do_not_spoil_single_precision():
     rng = np.random.default_rng(6)
     rows = rng.normal(size=(300, 3))
     rows[7], rows[8] = 1e9, -1e30
-    bins = cut_bins(150, 150, rng)
+    layout = Layout.cut(150, 150, None, rng)
     kernel = ScaledKernel(Bandwidth(), 1.5)
-    sums = bin_sums(rows[bins.order].__getitem__, tiler_for(kernel, rows), bins, TilePlan(64, 1000))[0]
-    exact = kernel.gram(rows[bins.order])
+    sums = tile_sums(rows[layout.rows].__getitem__, tiler_for(kernel, rows), layout, TilePlan(64, 1000))[0]
+    exact = kernel.gram(rows[layout.rows])
     np.fill_diagonal(exact, 0.0)
     assert np.abs(sums - exact).max() < 1e-6
 
@@ -110,7 +113,7 @@ def test_the_binned_engine_holds_its_level(monkeypatch):
     )
     assert_level(pvalues)
     # Bins of one row here; bins of several at unequal sizes below.
-    monkeypatch.setattr(engine, "cut_bins", lambda m, n, rng: cut_bins(m, n, rng, target=50))
+    monkeypatch.setattr(engine.Layout, "cut", partial(Layout.cut, target=50))
     pvalues = null_pvalues(
         MedianTest(), lambda rng: (rng.integers(0, 4, size=(150, 2)), rng.integers(0, 4, size=(250, 2))), 1000, seed=62
     )
@@ -299,10 +302,10 @@ def test_digits_do_not_depend_on_how_rows_are_cut_into_panels(panel_rows):
     # Two rows are so far out that the product needs double precision: all tiles have it then, not those of their panel alone.
     rows = np.random.default_rng(3).normal(size=(400, 3))
     rows[17], rows[230] = 4e3, 4e3 + 1e-3
-    bins = take_bins(np.arange(200), 200 + np.arange(200), 1, 200, 200)
+    layout = Layout.of_rows(200, 200)
     kernel = ScaledKernel(Bandwidth(), 1.0)
     tiler = tiler_for(kernel, rows)
-    cut, whole = (bin_sums(rows.__getitem__, tiler, bins, TilePlan(64, size))[0] for size in (panel_rows, 400))
+    cut, whole = (tile_sums(rows.__getitem__, tiler, layout, TilePlan(64, size))[0] for size in (panel_rows, 400))
     np.testing.assert_array_equal(cut, whole)
     exact = kernel.gram(rows)
     np.fill_diagonal(exact, 0.0)

@@ -5,10 +5,10 @@ import pytest
 
 from cpmmd import Bandwidth, ComplexityPenalized, Plain, Polynomial, Ratio
 from cpmmd.data.preparation import PreparedPool
+from cpmmd.draws.labels import draw_labels
 from cpmmd.kernels.scaled import ScaledKernel, median_distance
-from cpmmd.permutation import mmd
-from cpmmd.permutation.labels import draw_labels
 from cpmmd.selection.search import RANGE, ScalarSelector, calibrate, quantile_order
+from cpmmd.statistics import mmd
 from helpers import kurtosis, two_scale_mixture
 
 

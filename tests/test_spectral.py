@@ -18,13 +18,14 @@ from cpmmd import (
     save_kernel,
     two_sample_test,
 )
+from cpmmd.draws.layout import Layout
+from cpmmd.engines import directions, landmarks
+from cpmmd.engines.directions import Sketch, landmark_directions, whole_pool_directions
+from cpmmd.engines.landmarks import View, landmark_paths
+from cpmmd.engines.memory import DEFAULT_LIMIT
+from cpmmd.engines.paths import Grid, bandwidth_multiples
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.permutation import directions, landmarks, mmd
-from cpmmd.permutation.binned import cut_bins, relabelings
-from cpmmd.permutation.directions import Sketch, landmark_directions, whole_pool_directions
-from cpmmd.permutation.landmarks import View, landmark_paths
-from cpmmd.permutation.memory import DEFAULT_LIMIT
-from cpmmd.permutation.paths import Grid, bandwidth_multiples
+from cpmmd.statistics import mmd
 from helpers import NULLS, assert_level, null_pvalues
 
 GAMMAS = (1e-1, 1e-3, 1e-6, np.inf)
@@ -49,12 +50,11 @@ def by_definition(K, labels, gamma):
 def test_the_statistic_is_the_weighted_mmd_where_all_rows_are_landmarks(family, m, n):
     rng = np.random.default_rng(m)
     rows = rng.normal(size=(m + n, 3))
-    bins = cut_bins(m, n, rng)
-    labels = relabelings(bins, 5, rng)
-    K = ScaledKernel(family, family.median_bandwidth(rows)).gram(rows[bins.order])
-    found = whole_pool_directions(K, bins).statistics(bins, labels, GAMMAS)
+    layout = Layout.cut(m, n, None, rng).draw(5, rng)
+    K = ScaledKernel(family, family.median_bandwidth(rows)).gram(rows[layout.rows])
+    found = whole_pool_directions(K, layout).statistics(layout, GAMMAS)
     for gamma, values in zip(GAMMAS, found, strict=True):
-        expected = by_definition(K, labels.array(bool), gamma)
+        expected = by_definition(K, layout.labels.array(bool), gamma)
         np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
@@ -62,16 +62,15 @@ def test_the_statistic_is_the_weighted_mmd_where_all_rows_are_landmarks(family, 
 def test_landmarks_that_are_all_rows_give_the_directions_of_the_pool(gamma):
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(90, 2))
-    bins = cut_bins(40, 50, rng)
-    labels = relabelings(bins, 19, rng)
-    K = ScaledKernel(LaplacianL1(), 2.0).gram(rows[bins.order])
-    (dense,) = whole_pool_directions(K, bins).statistics(bins, labels, [gamma])
-    (seen,) = landmark_directions(Sketch(K, K, K), bins).statistics(bins, labels, [gamma])
+    layout = Layout.cut(40, 50, None, rng).draw(19, rng)
+    K = ScaledKernel(LaplacianL1(), 2.0).gram(rows[layout.rows])
+    (dense,) = whole_pool_directions(K, layout).statistics(layout, [gamma])
+    (seen,) = landmark_directions(Sketch(K, K, K), layout).statistics(layout, [gamma])
     np.testing.assert_allclose(seen, dense, atol=1e-6 * dense.std())
 
 
-def view_of(rows, bins, labels, count):
-    return View(rows[bins.order].__getitem__, rows, rows[:count], bins, labels, DEFAULT_LIMIT)
+def view_of(rows, layout, count):
+    return View(rows[layout.rows].__getitem__, rows, rows[:count], layout, DEFAULT_LIMIT)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
@@ -80,16 +79,16 @@ def test_streamed_paths_are_those_of_whole_matrices(family, target, monkeypatch)
     """Single precision, tile by tile, against double precision at once: the same landmarks, bandwidths and spectrum."""
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(300, 3))
-    bins = cut_bins(120, 180, rng, target=target)
-    labels, unit = relabelings(bins, 9, rng), family.median_bandwidth(rows)
+    layout = Layout.cut(120, 180, None, rng, target=target).draw(9, rng)
+    unit = family.median_bandwidth(rows)
     grids = [
         Grid(family, bandwidth_multiples(1, 2), stride=2),
         Grid(family, bandwidth_multiples(1 / 4, 1), stride=4, gammas=(1e-1, 1e-3)),
     ]
     monkeypatch.setitem(directions.RIDGE, np.dtype(np.float64), directions.RIDGE[np.dtype(np.float32)])
-    double = landmark_paths(view_of(rows, bins, labels, 50), grids, [unit, unit])
+    double = landmark_paths(view_of(rows, layout, 50), grids, [unit, unit])
     monkeypatch.setattr(landmarks, "TILE_ROWS", 70)
-    streamed = landmark_paths(replace(view_of(rows, bins, labels, 50), pair_rows=0), grids, [unit, unit])
+    streamed = landmark_paths(replace(view_of(rows, layout, 50), pair_rows=0), grids, [unit, unit])
     for one, other in zip(double, streamed, strict=True):
         np.testing.assert_array_equal(one.bandwidths, other.bandwidths)
         np.testing.assert_array_equal(one.gammas, other.gammas)

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from cpmmd.errors import InputError
-from cpmmd.studies.power_study import power_study
-from cpmmd.studies.study import Study
+from cpmmd.studies.study import Study, power_study
 
 CELLS = [{"mean": mean, "method": method} for mean in (0.0, 1.0) for method in ("first", "second")]
 

@@ -8,10 +8,9 @@ from scipy import special, stats
 
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
+from cpmmd.draws.layout import Layout
 from cpmmd.explain.column_table import difference_tables
 from cpmmd.explain.columns import columns_of
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.units import Units
 
 KINDS = ("mean", "scale", "shape", "level", "missing")
 COLUMNS, CHANGED, ROWS, ALPHA = 20, 3, 300, 0.05
@@ -102,7 +101,7 @@ def frames(values):
 def difference_of(x, y, rng, count=999, missing="error"):
     """Return the tables of columns and pairs of two samples, under relabelings of their rows."""
     pool = read_pool(x, y, missing=missing)
-    units = Units.of_size(np.arange(pool.m + pool.n), 1, Relabelings.draw(pool.m + pool.n, pool.m, count, rng))
+    units = Layout.of_rows(pool.m, pool.n).draw(count, rng)
     return difference_tables(pool, columns_of(pool, Preparation.fit(pool)), units, ALPHA, ("a", "b"))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from cpmmd import Bandwidth, FullSampleTest, MedianTest, StudyTable, kernel_matrix_test
-from cpmmd.permutation.mmd import unbiased_mmd2
 from cpmmd.selection.certificates import finite_grid_gap
+from cpmmd.statistics.mmd import unbiased_mmd2
 from experiments.base import Experiment, Rows
 from experiments.common import ALPHA, PERMUTATIONS, decision, grid, test
 

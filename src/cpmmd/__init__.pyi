@@ -6,6 +6,7 @@ from . import report as report
 from .citation import cite as cite
 from .core.progress import Meter as Meter
 from .data.design import Design as Design
+from .engines.fixed_kernel import Engine as Engine
 from .equivalence.bounds import ColumnEquivalence as ColumnEquivalence
 from .equivalence.bounds import JointEquivalence as JointEquivalence
 from .equivalence.result import EquivalenceExplanation as EquivalenceExplanation
@@ -21,12 +22,12 @@ from .explain.values import Effect as Effect
 from .explain.values import Explanation as Explanation
 from .explain.values import RowEvidence as RowEvidence
 from .kernels.bandwidth import Bandwidth as Bandwidth
+from .kernels.bandwidth import LaplacianL1 as LaplacianL1
+from .kernels.bandwidth import Radius as Radius
 from .kernels.deep.families import Deep as Deep
 from .kernels.deep.families import Mixture as Mixture
-from .kernels.laplacian_l1 import LaplacianL1 as LaplacianL1
 from .kernels.linear_map import LinearMap as LinearMap
 from .kernels.polynomial import Polynomial as Polynomial
-from .kernels.radius import Radius as Radius
 from .monitoring.answers import BatchResult as BatchResult
 from .monitoring.answers import CheckedBatch as CheckedBatch
 from .monitoring.answers import LookResult as LookResult
@@ -36,18 +37,17 @@ from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
 from .monitoring.monitor import DriftMonitor as DriftMonitor
 from .monitoring.monitor import MonitorFile as MonitorFile
-from .permutation.engine import Engine as Engine
-from .procedures.classes import KernelClass as KernelClass
-from .procedures.energy import EnergyTest as EnergyTest
-from .procedures.findings import ClassPath as ClassPath
-from .procedures.findings import Collection as Collection
-from .procedures.findings import Evidence as Evidence
-from .procedures.findings import SingleTest as SingleTest
-from .procedures.findings import Splits as Splits
 from .procedures.full_sample import FullSampleTest as FullSampleTest
-from .procedures.median import MedianTest as MedianTest
+from .procedures.full_sample import KernelClass as KernelClass
 from .procedures.mmdagg import MMDAgg as MMDAgg
 from .procedures.mmdfuse import MMDFuse as MMDFuse
+from .procedures.one_kernel import EnergyTest as EnergyTest
+from .procedures.one_kernel import MedianTest as MedianTest
+from .procedures.outcome import ClassPath as ClassPath
+from .procedures.outcome import Collection as Collection
+from .procedures.outcome import Evidence as Evidence
+from .procedures.outcome import SingleTest as SingleTest
+from .procedures.outcome import Splits as Splits
 from .procedures.split import SplitTest as SplitTest
 from .questions.equivalence import equivalence_test as equivalence_test
 from .questions.kernel_matrix import kernel_matrix_test as kernel_matrix_test
@@ -72,11 +72,11 @@ from .studies.many import run_many as run_many
 from .studies.multiplicity import benjamini_hochberg as benjamini_hochberg
 from .studies.multiplicity import benjamini_yekutieli as benjamini_yekutieli
 from .studies.planning import power_from_pilot as power_from_pilot
-from .studies.power_study import power_study as power_study
 from .studies.power_table import PowerRow as PowerRow
 from .studies.power_table import PowerTable as PowerTable
+from .studies.study import Repetition as Repetition
 from .studies.study import Study as Study
-from .studies.study_table import Repetition as Repetition
-from .studies.study_table import StudyTable as StudyTable
+from .studies.study import StudyTable as StudyTable
+from .studies.study import power_study as power_study
 
 __version__: str

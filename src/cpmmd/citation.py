@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import resources
-from typing import Any
 
 from cpmmd import registry
 from cpmmd.errors import InputError, unknown_name
@@ -26,7 +25,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
 }
 
 
-def cite(thing: Any = None) -> str:
+def cite(thing: object = None) -> str:
     """Return the BibTeX of a method, kernel, criterion, result or data set; of the package itself without one.
 
     Parameters
@@ -49,12 +48,15 @@ def cite(thing: Any = None) -> str:
     return "\n\n".join(entries()[key] for key in dict.fromkeys(citation_keys(thing)))
 
 
-def citation_keys(thing: Any) -> tuple[str, ...]:
+def citation_keys(thing: object) -> tuple[str, ...]:
     """Return the keys of what to cite for something."""
     if thing is None:
         return (SOFTWARE, PAPER)
     if isinstance(thing, str):
-        return _keys_of_name(thing)
+        methods = registry.named_methods()
+        if thing not in TOPICS and thing not in methods:
+            raise unknown_name("method or topic", thing, [*methods, *TOPICS])
+        return TOPICS[thing] if thing in TOPICS else methods[thing].make().all_citations()
     keys = _keys_of_object(thing)
     if not keys:
         known = ", ".join(sorted(TOPICS))
@@ -64,7 +66,7 @@ def citation_keys(thing: Any) -> tuple[str, ...]:
     return keys
 
 
-def _keys_of_object(thing: Any) -> tuple[str, ...]:
+def _keys_of_object(thing: object) -> tuple[str, ...]:
     """Return the keys that an object declares, and those of its parts."""
     if isinstance(thing, Procedure):
         return thing.all_citations()
@@ -73,19 +75,9 @@ def _keys_of_object(thing: Any) -> tuple[str, ...]:
     return (*getattr(thing, "citations", ()), *of_parts)
 
 
-def _keys_of_name(name: str) -> tuple[str, ...]:
-    if name in TOPICS:
-        return TOPICS[name]
-    methods = registry.named_methods()
-    if name not in methods:
-        raise unknown_name("method or topic", name, [*methods, *TOPICS])
-    return methods[name].make().all_citations()
-
-
 @cache
 def entries() -> dict[str, str]:
     """Return the BibTeX entries by key."""
     text = resources.files("cpmmd").joinpath("citations.bib").read_text(encoding="utf-8")
-    found = re.findall(r"^@\w+\{([^,]+),\n.*?^\}", text, flags=re.DOTALL | re.MULTILINE)
-    blocks = re.findall(r"^@\w+\{.*?^\}", text, flags=re.DOTALL | re.MULTILINE)
-    return dict(zip(found, blocks, strict=True))
+    found = re.finditer(r"^@\w+\{([^,]+),\n.*?^\}", text, flags=re.DOTALL | re.MULTILINE)
+    return {entry[1]: entry[0] for entry in found}

@@ -1,15 +1,15 @@
-"""Errors and warnings. Each says the rule, then what came, then what to do, and carries what it speaks of as fields.
+"""Errors, warnings and notes: templates with fields, so that each face of the package says them in its own words.
 
-The sentence is a template. The library fills it in Python's words (``missing='drop'``, "sample x"); whoever faces a user in other
-words, as the command line does, renders the same error in its own (:meth:`CpmmdError.render`).
+Python says ``missing='drop'`` and "sample x" (:class:`PythonWords`); the command line renders the same sentence with its flags
+and files. An error says the rule, then what came, then what to do, and carries what it speaks of.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 LONGEST_TYPED = 64  # characters of a name that are compared
 
@@ -19,14 +19,36 @@ class Setting:
     """A parameter that a sentence speaks of, with a value to give it where it names one."""
 
     name: str  #: the parameter
-    value: Any = None  #: what to set it to
+    value: object = None  #: what to set it to
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The parameter that a sentence begins with."""
+
+    name: str
 
 
 @dataclass(frozen=True)
 class SampleName:
-    """A sample that a sentence speaks of."""
+    """A sample that a sentence speaks of, or begins with."""
 
     name: str
+    begins: bool = False
+
+
+class Said:
+    """A part of a sentence that can only be said once the words are known: ``say(words, *about)``.
+
+    ``say`` is a function at module level, so that an error can travel between processes.
+    """
+
+    def __init__(self, say: Callable[..., str], *about: object) -> None:
+        self._say, self._about = say, about
+
+    def __call__(self, words: Words) -> str:
+        """Say it."""
+        return self._say(words, *self._about)
 
 
 class Words(Protocol):
@@ -58,10 +80,46 @@ class PythonWords:
         return f"{'Sample' if begins else 'sample'} {name}" if len(name) == 1 else f"{'The' if begins else 'the'} {name}"
 
 
-Field = Any  # text or a number; a Setting or SampleName; or a function from Words to text
+class Sentence:
+    """A template and the fields that fill it: plain values, and what is said in someone's words."""
+
+    template: str
+    fields: Mapping[str, object]
+
+    def render(self, words: Words) -> str:
+        """Return the sentence in someone's words."""
+        return _fill(self.template, self.fields, words)
+
+    def __str__(self) -> str:
+        return self.render(PythonWords())
 
 
-class CpmmdError(Exception):
+def _fill(template: str, fields: Mapping[str, object], words: Words) -> str:
+    """Fill a template; without fields it is none, and braces in it stay."""
+    return template.format(**{name: _in_words(value, words) for name, value in fields.items()}) if fields else template
+
+
+def _in_words(value: object, words: Words) -> object:
+    if isinstance(value, Setting):
+        return words.setting(value)
+    if isinstance(value, Parameter):
+        return words.parameter(value.name)
+    if isinstance(value, SampleName):
+        return words.sample(value.name, begins=value.begins)
+    return value(words) if isinstance(value, Said) else value
+
+
+class Note(Sentence, str):
+    """What to bear in mind beside an answer: text in Python's words that can be rendered in others."""
+
+    def __new__(cls, template: str, /, **fields: object) -> Note:
+        """Fill the template."""
+        note = super().__new__(cls, _fill(template, fields, PythonWords()))
+        note.template, note.fields = template, fields
+        return note
+
+
+class CpmmdError(Sentence, Exception):
     """Base of every error this package raises on purpose."""
 
     def __init__(
@@ -74,53 +132,21 @@ class CpmmdError(Exception):
         row: int | None = None,
         column: str | None = None,
         file: str | None = None,
-        **fields: Field,
+        **fields: object,
     ) -> None:
         super().__init__(template)
+        self.template = template
         self.parameter, self.sample, self.row, self.column, self.file = parameter, sample, row, column, file
-        self.fields = fields
+        if parameter is not None:
+            fields["parameter"] = Parameter(parameter)
+        if sample is not None:
+            fields |= {"sample": SampleName(sample), "Sample": SampleName(sample, begins=True)}
+        place = {name: value for name, value in (("row", row), ("column", column), ("file", file)) if value is not None}
+        self.fields = {**place, **fields} if fields else {}  # where it is alone makes no template of a sentence
         self.labels: dict[str, str] = {}  # what a sample is called by whoever faces the user, such as its file
-
-    def render(self, words: Words) -> str:
-        """Return the sentence in someone's words."""
-        about = {name: getattr(self, name) for name in ("row", "column", "file")}
-        given = {**{name: value for name, value in about.items() if value is not None}, **self.fields}
-        filled = {name: _in_words(value, words) for name, value in given.items()}
-        if self.parameter is not None:
-            filled["parameter"] = words.parameter(self.parameter)
-        if self.sample is not None:
-            filled["sample"] = words.sample(self.sample)
-            filled["Sample"] = words.sample(self.sample, begins=True)
-        plain = self.parameter is None and self.sample is None and not self.fields  # a sentence without a template
-        return str(self.args[0]) if plain else str(self.args[0]).format(**filled)
-
-    def __str__(self) -> str:
-        return self.render(PythonWords())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
-
-
-def _in_words(value: Field, words: Words) -> Any:
-    if isinstance(value, Setting):
-        return words.setting(value)
-    if isinstance(value, SampleName):
-        return words.sample(value.name)
-    return value(words) if isinstance(value, Said) else value
-
-
-class Said:
-    """A part of a sentence that can only be said once the words are known: ``say(words, *about)``.
-
-    ``say`` is a function at module level, so that an error can travel between processes.
-    """
-
-    def __init__(self, say: Callable[..., str], *about: Any) -> None:
-        self._say, self._about = say, about
-
-    def __call__(self, words: Words) -> str:
-        """Say it."""
-        return self._say(words, *self._about)
 
 
 class InputError(CpmmdError, ValueError):
@@ -139,8 +165,12 @@ class MissingExtraError(CpmmdError, ImportError):
     """An optional dependency is needed and not installed."""
 
 
-class CpmmdWarning(UserWarning):
+class CpmmdWarning(Sentence, UserWarning):
     """Base of every warning this package issues."""
+
+    def __init__(self, template: str = "", /, **fields: object) -> None:
+        super().__init__(template)
+        self.template, self.fields = template, fields
 
 
 class DegenerateKernelWarning(CpmmdWarning):

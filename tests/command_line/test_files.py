@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from commands import QUICK, document, refused, run
-from cpmmd.cli.settings import Reading, command_line
+from cpmmd.cli.settings import Reading, Typed
 from cpmmd.errors import InputError
 
 
@@ -78,9 +78,9 @@ def test_every_command_reads_files_with_all_options_of_reading(tmp_path, null_pa
     for kind, name in (((), "detector"), (("--monitor",), "monitor")):
         run("fit", null_pair[0], "-o", tmp_path / name, *kind, *QUICK)
         names[name] = tmp_path / name
-    options = Reading(("u",), ("v",), ("w",), "csv", "1M", True, "%d", ",", "latin-1")
+    options = Reading(["u"], ["v"], ["w"], True, "%d", ",", "latin-1", "csv", "1M")
     assert all(getattr(options, one.name) != one.default for one in fields(Reading))  # a new option belongs here, too
-    typed = command_line("", [], options.arguments())
+    typed = Typed("", options=vars(options)).again()
     seen = []
 
     def read(self, *_, **__):

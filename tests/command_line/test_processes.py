@@ -65,7 +65,7 @@ def test_a_reader_that_leaves_is_no_error(pair):
 
 
 def test_an_interrupt_ends_quietly(pair):
-    talkative = "from cpmmd.cli import main, progress; progress.QUIET = 0.01; main()"  # says at once that it is at work
+    talkative = "from cpmmd.cli import main, output; output.QUIET = 0.01; main()"  # says at once that it is at work
     command = [sys.executable, "-c", talkative, "power", *map(str, pair), "--repetitions", "5000"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

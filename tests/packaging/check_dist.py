@@ -26,6 +26,7 @@ DATA = {  # what a build can forget without a test of the checkout noticing
     "cpmmd/citations.bib",
     "cpmmd/py.typed",
     "cpmmd/report/page.html",
+    "cpmmd/report/page.md",
     "cpmmd/report/sort.js",
     "cpmmd/report/style.css",
     "cpmmd/schemas/result.schema.json",

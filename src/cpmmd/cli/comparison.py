@@ -1,156 +1,31 @@
-"""``cpmmd test``: two files, or the groups of one."""
+"""``cpmmd test``: two files, the groups of one, or two files that may be the same but for differences below a margin."""
 
 from __future__ import annotations
 
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
-
-from cpmmd.cli.output import probability, say, say_table
-from cpmmd.core.text import harmless
-from cpmmd.errors import CpmmdError
-
-if TYPE_CHECKING:
-    from cpmmd.explain.differences import ColumnDifference
-    from cpmmd.explain.values import Explanation
-    from cpmmd.results import TestResult
+import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
+from dataclasses import fields
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
-from cpmmd.cli.failures import note_in_command_words
-from cpmmd.cli.output import note, progress, say_end, say_json, say_verdict
-from cpmmd.cli.settings import Reading, Settings, command_line
-from cpmmd.errors import InputError
+from cpmmd.cli.failures import calling_samples, in_command_words
+from cpmmd.cli.main import collect_garbage_from_now_on
+from cpmmd.cli.output import note, probability, progress, say, say_end, say_json, say_table, say_verdict
+from cpmmd.cli.settings import Answering, Reading, Settings
+from cpmmd.core.text import harmless
+from cpmmd.errors import CpmmdError, InputError
 
 if TYPE_CHECKING:
-    from cpmmd.data.files.sample import FileSample
+    from cpmmd.core.plain import PlainDict
+    from cpmmd.data.files.sample import FileSample, Groups
+    from cpmmd.equivalence.result import EquivalenceResult
     from cpmmd.explain.values import Explanation
     from cpmmd.results import TestResult
-from cpmmd.cli.failures import calling_samples
-from cpmmd.cli.main import collect_garbage_from_now_on
-from cpmmd.cli.settings import METHOD
-
-if TYPE_CHECKING:
-    from cpmmd.equivalence.result import EquivalenceResult
-
-
-# Where samples differ, in a few lines: the sentence and the leading columns of an explanation.
-
+    from cpmmd.studies.many import ManyResults
 
 TOP = 8  # columns on the screen
 WIDEST = 28  # characters of a sample's name above its values
-
-
-def explain_result(result: TestResult, names: tuple[str, str] | None = None) -> Explanation | None:
-    """Return the explanation of a result, the same in every form of the answer; None where there is none to give."""
-    try:
-        return result.explain() if names is None else result.explain(names=names)
-    except CpmmdError:
-        return None
-
-
-def sample_names(x: str, y: str) -> tuple[str, str]:
-    """Return what to call two samples in a sentence: their files' names, without folders where those are enough."""
-    short = PurePath(x).name or x, PurePath(y).name or y
-    if short[0] != short[1]:
-        return short
-    return (x, y) if x != y else (f"{x} (first)", f"{y} (second)")
-
-
-def say_where(explanation: Explanation) -> None:
-    """Print the sentences, the columns that differ, and pairs that changed."""
-    from cpmmd.explain.differences import in_header
-
-    say()
-    say("Where")
-    say(f"  {explanation.where}")
-    if explanation.told:
-        say(f"  {explanation.told}")
-    for line in drop_hint(explanation):
-        say(f"  {line}")
-    names = [harmless(in_header(name), WIDEST) for name in explanation.names]
-    _say_columns(explanation, names)
-    if explanation.compared:
-        say(f"  Here {explanation.compared}.")
-    _say_pairs(explanation, names)
-
-
-def _say_columns(explanation: Explanation, names: list[str]) -> None:
-    shown = explanation.columns[: max(3, min(TOP, len(explanation.differing)))]
-    say_table(("column", "difference", *names, "effect", "p"), [_row(column) for column in shown], right=(2, 3, 4, 5))
-    left = len(explanation.columns) - len(shown)
-    if left:
-        say(f"  ... and {left} more column{'s' * (left > 1)} (--json or --report has all); p is adjusted for all columns")
-
-
-def _say_pairs(explanation: Explanation, names: list[str]) -> None:
-    pairs = explanation.differing_pairs[:TOP]
-    if not pairs:
-        return
-    rows = [
-        (" and ".join(p.labels), p.words, f"{p.correlation_x:.2f}", f"{p.correlation_y:.2f}", probability(p.pvalue))
-        for p in pairs
-    ]
-    say()
-    say_table(("pair", f"in {names[1]} they", *names, "p"), rows, right=(2, 3, 4))
-
-
-def drop_hint(explanation: Explanation) -> list[str]:
-    """Say how to leave suspicious columns out."""
-    import shlex
-
-    if not explanation.suspicious:
-        return []
-    flags = " ".join(f"--drop {shlex.quote(one.name)}" for one in explanation.suspicious)
-    return [f"Leave out what says nothing about the data: {flags}"]
-
-
-def _row(column: ColumnDifference) -> tuple[str, ...]:
-    from cpmmd.explain.typical import typical
-
-    effect = "" if column.effect is None or not column.words else str(column.effect)
-    return (column.label, column.words, *typical(column), effect, probability(column.pvalue))
-
-
-def document(explanation: Explanation | None) -> dict[str, Any] | None:
-    """Return an explanation in plain JSON types, without a number for every row."""
-    if explanation is None:
-        return None
-    full: dict[str, Any] = explanation.to_dict()
-    return {name: value for name, value in full.items() if name not in ("witness_x", "witness_y", "rows_x", "rows_y")}
-
-
-@dataclass(frozen=True)
-class Answering:
-    """What is wanted of an answer."""
-
-    json: bool = False
-    report: str | None = None
-    explain: bool = True
-    force: bool = False
-
-    def check(self, files: Sequence[str] = ()) -> None:
-        """Refuse a report that could not be written, or that would replace what is not ours, before the work is done."""
-        if self.report is None:
-            return
-        from cpmmd.core.atomic import check_target
-        from cpmmd.report.elements import format_of
-
-        if format_of(self.report) == "html":
-            _require_report_extra()
-        if not Path(self.report).parent.is_dir():
-            raise InputError(f"There is no folder {str(Path(self.report).parent)!r} for the report. Make it first.")
-        check_target(self.report, force=self.force, inputs=files)
-
-
-def _require_report_extra() -> None:
-    from cpmmd.core.installation import missing_extra
-
-    for package in ("jinja2", "matplotlib"):
-        if find_spec(package) is None:
-            raise missing_extra("An HTML report", package, "report")
 
 
 def compare_files(files: Sequence[str], reading: Reading, settings: Settings, answering: Answering) -> bool:
@@ -158,15 +33,38 @@ def compare_files(files: Sequence[str], reading: Reading, settings: Settings, an
     answering.check(files)
     with progress("reading"):
         x, y = reading.read(files, keep=settings.aside)
-    notes = ["both names are the same file"] if _same_file(files) else []
-    return compare(x, y, files, reading, settings, answering, notes=notes)
+    try:
+        same = Path(files[0]).samefile(files[1])
+    except (OSError, ValueError):
+        same = False
+    return _compare(x, y, settings, answering, notes=["both names are the same file"] if same else [])
 
 
-def compare(
+def compare_groups(file: str, column: str, reading: Reading, settings: Settings, answering: Answering) -> tuple[bool, bool]:
+    """Compare the groups of a file; whether any differ, and whether any could not be compared."""
+    from cpmmd.data.files.sample import by_groups
+
+    answering.check([file])
+    with progress("reading"):
+        (sample,) = reading.read([file], keep=[column, *settings.aside])
+    groups = by_groups(sample, column)
+    if len(groups.names) == 2:
+        x, y = map(groups.group, groups.names)
+        return _compare(x, y, settings, answering, split_by=column), False
+    return _compare_with_the_rest(groups, sample.label, column, settings, answering)
+
+
+def sides(x: FileSample, y: FileSample) -> PlainDict:
+    """Return what a document says of two samples."""
+    return {name: {"name": sample.label, "rows": sample.rows} for name, sample in (("x", x), ("y", y))}
+
+
+# Two samples.
+
+
+def _compare(
     x: FileSample,
     y: FileSample,
-    files: Sequence[str],
-    reading: Reading,
     settings: Settings,
     answering: Answering,
     *,
@@ -176,83 +74,231 @@ def compare(
     """Compare two samples and print the answer."""
     with progress("testing") as line:
         result = settings.test(x, y, line)
-    again = command_line("test", files, {"--split-by": split_by, **reading.arguments(), **settings.arguments(result.seed)})
+    again = answering.typed.again(seed=result.seed)
     noticed = list(dict.fromkeys((*notes, *x.notes, *y.notes)))
     if not answering.json and answering.report is None:  # the answer does not wait for its explanation; a report comes first
-        note(noticed)
-        _say_evidence(result, x, y)
-    names = sample_names(x.label, y.label)
+        _say_evidence(result, x, y, noticed)
+    names = _sample_names(x.label, y.label)
     with progress("explaining"):
-        explanation = explain_result(result, names) if answering.explain else None
+        explanation = _explain(result, names) if answering.explain else None
         if answering.report is not None:
             title = " v ".join(names)
-            shown: dict[str, Any] = {"explanation": explanation, "explain": answering.explain, "names": names}
-            result.report(answering.report, command=again, title=title, **shown)
+            result.report(
+                answering.report, command=again, title=title, explanation=explanation, explain=answering.explain, names=names
+            )
     if answering.json:
-        say_json(_document(x, y, settings.compared(x), split_by, result, explanation, again, noticed))
-    else:
-        if answering.report is not None:
-            note(noticed)
-            _say_evidence(result, x, y)
-        if explanation is not None and (result.reject or explanation.differing or explanation.suspicious):
-            say_where(explanation)
-        if not result.reject and split_by is None and result.design is None:  # --margin takes rows one by one
-            say()
-            say("Nothing found is not the same as equal: --margin 0.2, say, tells how large a difference these rows leave open.")
-        say_end(again, "Report", answering.report)
-    return bool(result.reject)
+        say_json(
+            {
+                "command": "test",
+                "repeat": again,
+                "reject": result.reject,
+                "sentence": result.verdict,
+                "split_by": split_by,
+                **sides(x, y),
+                "columns": settings.compared(x),
+                "notes": noticed,
+                "result": result.to_dict(),
+                "explanation": _document(explanation),
+            }
+        )
+        return result.reject
+    if answering.report is not None:
+        _say_evidence(result, x, y, noticed)
+    if explanation is not None and (result.reject or explanation.differing or explanation.suspicious):
+        _say_where(explanation)
+    if not result.reject and split_by is None and result.design is None:  # --margin takes rows one by one
+        say()
+        say("Nothing found is not the same as equal: --margin 0.2, say, tells how large a difference these rows leave open.")
+    say_end(again, "Report", answering.report)
+    return result.reject
 
 
-def _say_evidence(result: TestResult, x: FileSample, y: FileSample) -> None:
+def _say_evidence(result: TestResult, x: FileSample, y: FileSample, noticed: list[str]) -> None:
+    note(noticed)
     say_verdict(result.verdict, differs=result.reject)
     say()
     say("Evidence")
     for term, value in (("first", x.label), ("second", y.label), *result.facts):
-        say(f"  {term:<12} {note_in_command_words(value) if term == 'note' else value}")
+        say(f"  {term:<12} {in_command_words(value)}")
     sys.stdout.flush()
 
 
-def _document(
-    x: FileSample,
-    y: FileSample,
-    columns: list[str],
-    split_by: str | None,
-    result: TestResult,
-    explanation: Explanation | None,
-    again: str,
-    notes: list[str],
-) -> dict[str, Any]:
+def _sample_names(x: str, y: str) -> tuple[str, str]:
+    """Return what to call two samples in a sentence: their files' names, without folders where those are enough."""
+    short = PurePath(x).name or x, PurePath(y).name or y
+    if short[0] != short[1]:
+        return short
+    return (x, y) if x != y else (f"{x} (first)", f"{y} (second)")
+
+
+# Where samples differ, in a few lines: the sentence and the leading columns of an explanation.
+
+
+def _explain(result: TestResult, names: tuple[str, str]) -> Explanation | None:
+    """Return the explanation of a result, the same in every form of the answer; None where there is none to give."""
+    try:
+        return result.explain(names=names)
+    except CpmmdError:
+        return None
+
+
+def _document(explanation: Explanation | None) -> PlainDict | None:
+    """Return an explanation in plain JSON types, without a number for every row."""
+    if explanation is None:
+        return None
+    of_rows = ("witness_x", "witness_y", "rows_x", "rows_y")
+    return {name: value for name, value in explanation.to_dict().items() if name not in of_rows}
+
+
+def _say_where(explanation: Explanation) -> None:
+    """Print the sentences, the columns that differ, and pairs that changed."""
+    from cpmmd.explain.differences import in_header
+    from cpmmd.explain.typical import typical
+
+    say()
+    say("Where")
+    say(f"  {explanation.where}")
+    if explanation.told:
+        say(f"  {explanation.told}")
+    _say_how_to_drop(explanation)
+    names = [harmless(in_header(name), WIDEST) for name in explanation.names]
+    shown = explanation.columns[: max(3, min(TOP, len(explanation.differing)))]
+    rows = [
+        (
+            column.label,
+            column.words,
+            *typical(column),
+            "" if column.effect is None or not column.words else str(column.effect),
+            probability(column.pvalue),
+        )
+        for column in shown
+    ]
+    say_table(("column", "difference", *names, "effect", "p"), rows, right=(2, 3, 4, 5))
+    left = len(explanation.columns) - len(shown)
+    if left:
+        say(f"  ... and {left} more column{'s' * (left > 1)} (--json or --report has all); p is adjusted for all columns")
+    if explanation.compared:
+        say(f"  Here {explanation.compared}.")
+    pairs = [
+        (" and ".join(p.labels), p.words, f"{p.correlation_x:.2f}", f"{p.correlation_y:.2f}", probability(p.pvalue))
+        for p in explanation.differing_pairs[:TOP]
+    ]
+    if pairs:
+        say()
+        say_table(("pair", f"in {names[1]} they", *names, "p"), pairs, right=(2, 3, 4))
+
+
+def _say_how_to_drop(explanation: Explanation) -> None:
+    if explanation.suspicious:
+        flags = " ".join(f"--drop {shlex.quote(one.name)}" for one in explanation.suspicious)
+        say(f"  Leave out what says nothing about the data: {flags}")
+
+
+# More than two groups, each against the rest.
+
+
+def _compare_with_the_rest(groups: Groups, file: str, column: str, settings: Settings, answering: Answering) -> tuple[bool, bool]:
+    from cpmmd.studies.many import run_many
+
+    collect_garbage_from_now_on()
+    # The group is the second sample: words say how the second differs from the first.
+    tests = {name: (groups.rest(name).data, groups.group(name).data) for name in groups.names}
+    with progress("testing") as line:
+        found = run_many(tests, progress=line, **settings.keywords())
+    again, where = answering.typed.again(seed=found.seed), dict[str, "Explanation"]()
+    if answering.explain:
+        with progress("explaining"):
+            every = {name: _explain(found.results[name], ("the rest", f"{column} = {name}")) for name in found.rejected}
+        where = {name: one for name, one in every.items() if one is not None}
+    if found.rejected:
+        differ = "differs" if len(found.rejected) == 1 else "differ"
+        some = f"{len(found.rejected)} of {len(found.results)} groups {differ} from the rest"
+        sentence = f"{some} (adjusted p <= {found.alpha:g})."
+    else:
+        sentence = f"No group differs from the rest (all adjusted p > {found.alpha:g})."
+    failures = {name: in_command_words(error) for name, error in found.errors.items()}
+    if answering.report is not None:
+        from cpmmd.report.groups import ComparedGroup, write_groups
+
+        compared = [
+            ComparedGroup(name, result, found.adjusted[name], name in found.rejected, where.get(name))
+            for name, result in found.results.items()
+        ]
+        title = f"{PurePath(file).name} by {column}"
+        write_groups(compared, answering.report, sentence=sentence, title=title, command=again, failures=failures)
+    if answering.json:
+        say_json(
+            {
+                "command": "test-groups",
+                "repeat": again,
+                "reject": bool(found.rejected),
+                "sentence": sentence,
+                "split_by": column,
+                "name": file,
+                "notes": [*groups.sample.notes, *(f"{name}: {why}" for name, why in failures.items())],
+                "groups": [_describe_group(name, found, where.get(name)) for name in found.results],
+                "alpha": found.alpha,
+                "method": settings.method,
+                "seed": found.seed,
+            }
+        )
+    else:
+        note(groups.sample.notes)
+        say_verdict(sentence, differs=bool(found.rejected))
+        _say_groups(found, where, column)
+        say_end(again, "Report", answering.report)
+    note(f"{name} could not be compared: {why}" for name, why in failures.items())
+    return bool(found.rejected), bool(failures)
+
+
+def _describe_group(name: str, found: ManyResults, where: Explanation | None) -> PlainDict:
+    result = found.results[name]
     return {
-        "command": "test",
-        "repeat": again,
-        "reject": result.reject,
-        "sentence": result.verdict,
-        "split_by": split_by,
-        "x": {"name": x.label, "rows": x.rows},
-        "y": {"name": y.label, "rows": y.rows},
-        "columns": columns,
-        "notes": notes,
-        "result": result.to_dict(),
-        "explanation": document(explanation),
+        "group": name,
+        "rows": list(result.sizes[::-1]),
+        "pvalue": result.pvalue,
+        "adjusted": found.adjusted[name],
+        "statistic": result.statistic,
+        "reject": name in found.rejected,
+        "explanation": _document(where),
     }
 
 
-def _same_file(files: Sequence[str]) -> bool:
-    try:
-        return Path(files[0]).samefile(files[1])
-    except (OSError, ValueError):
-        return False
+def _say_groups(found: ManyResults, where: dict[str, Explanation], column: str) -> None:
+    rows = [
+        (
+            name,
+            "differs" if name in found.rejected else "no difference",
+            probability(result.pvalue),
+            probability(found.adjusted[name]),
+            str(result.sizes[1]),
+        )
+        for name, result in found.results.items()
+    ]
+    rows += [(name, "error", "", "", "") for name in found.errors]
+    say()
+    say_table((column, "verdict", "p", "adjusted", "rows"), rows, right=(2, 3, 4))
+    say()
+    say("p-values are adjusted for the number of groups (Benjamini and Hochberg).")
+    for explanation in where.values():
+        say()
+        say(f"  {explanation.where}")
+        _say_how_to_drop(explanation)
 
 
-# ``cpmmd test --margin``: are two files the same but for differences below a margin?
+# ``cpmmd test --margin``.
 
 
 MOST_COLUMNS = 12  # in the printed table
+USED = ("alpha", "seed", "jobs", "missing")  # of the settings, by a test for equivalence
 
 
 def show_equivalence(files: Sequence[str], margin: float, reading: Reading, settings: Settings, answering: Answering) -> bool:
     """Test two files for equivalence and print the answer; whether it is shown."""
-    _check_settings(settings)
+    unused = [one.name for one in fields(settings) if one.name not in USED and getattr(settings, one.name) != one.default]
+    if unused:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
+        raise InputError(f"A test with --margin has its own method, on rows one by one. Leave out {flags}.")
     answering.check(files)
     with progress("reading"):
         x, y = reading.read(files)
@@ -262,41 +308,21 @@ def show_equivalence(files: Sequence[str], margin: float, reading: Reading, sett
     with progress("testing"), calling_samples(x=x.label, y=y.label):
         alpha, seed, missing = settings.alpha, settings.seed, settings.missing
         result = equivalence_test(x.data, y.data, margin=margin, alpha=alpha, rng=seed, missing=missing)
-    again = command_line("test", files, {"--margin": margin, **reading.arguments(), **settings.arguments(result.seed)})
+    again = answering.typed.again(seed=result.seed)
     if answering.report is not None:
         result.report(answering.report, title=f"{x.label} v {y.label}", command=again)
     noticed = list(dict.fromkeys((*x.notes, *y.notes)))
     if answering.json:
-        samples = {name: {"name": s.label, "rows": s.rows} for name, s in (("x", x), ("y", y))}
-        say_json({"command": "test-equivalence", "repeat": again, **_answer(result), **samples, "notes": noticed})
+        found = {"reject": result.reject, "sentence": result.verdict, "result": result.to_dict()}
+        say_json({"command": "test-equivalence", "repeat": again, **found, **sides(x, y), "notes": noticed})
     else:
         note(noticed)
-        _say(result, again, answering)
+        _say_bounds(result)
+        say_end(again, "Report", answering.report)
     return result.reject
 
 
-def _check_settings(settings: Settings) -> None:
-    """Refuse what an equivalence test has no use for, rather than ignore it."""
-    unused = {
-        "--method": None if settings.method == METHOD else settings.method,
-        "--permutations": settings.permutations,
-        "--scale": settings.scale,
-        "--memory-limit": settings.memory_limit,
-        "--group-by": settings.group_by,
-        "--stratify-by": settings.stratify_by,
-        "--pair-by": settings.pair_by,
-        "--blocks": settings.blocks,
-    }
-    given = [flag for flag, value in unused.items() if value is not None]
-    if given:
-        raise InputError(f"A test with --margin has its own method, on rows one by one. Leave out {', '.join(given)}.")
-
-
-def _answer(result: EquivalenceResult) -> dict[str, Any]:
-    return {"reject": result.reject, "sentence": result.verdict, "result": result.to_dict()}
-
-
-def _say(result: EquivalenceResult, again: str, answering: Answering) -> None:
+def _say_bounds(result: EquivalenceResult) -> None:
     say_verdict(result.verdict, differs=not result.reject)
     say()
     say(result.explain().sentence)
@@ -306,5 +332,4 @@ def _say(result: EquivalenceResult, again: str, answering: Answering) -> None:
     say_table(("column", "differs in", "from", "to", "p"), rows, right=(2, 3, 4))
     say()
     for term, value in result.facts:
-        say(f"  {term:<12} {value}")
-    say_end(again, "Report", answering.report)
+        say(f"  {term:<12} {in_command_words(value)}")

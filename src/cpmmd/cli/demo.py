@@ -6,19 +6,19 @@ import csv
 import io
 import shlex
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from cpmmd.cli.comparison import Answering, compare_files
-from cpmmd.cli.output import COMMAND, say, say_json
-from cpmmd.cli.settings import Reading, Settings
+from cpmmd.cli.comparison import compare_files
+from cpmmd.cli.output import COMMAND, say
+from cpmmd.cli.settings import Answering, Reading, Settings, Typed
 from cpmmd.core.atomic import check_target, write_whole
 from cpmmd.core.installation import install_command
 from cpmmd.errors import InputError
+
+if TYPE_CHECKING:
+    from cpmmd.core.arrays import Array
 
 ROWS = 60  # of each kind of tumour
 SEED = 0
@@ -39,7 +39,7 @@ def demonstrate(folder: str, *, force: bool = False) -> None:
     except OSError as error:
         raise InputError(f"The demo cannot write to {folder!r} ({error.strerror}). Name another folder.") from error
     say(f"Breast cancer data of scikit-learn, {len(names)} measurements a tumour. Benign against malignant, {ROWS} of each:")
-    report = str(place / "report.html") if _can_report() else None
+    report = str(place / "report.html") if all(map(find_spec, ("jinja2", "matplotlib"))) else None
     _compare([str(benign), str(malignant)], report, force=force)
     say()
     say("Benign against other benign ones:")
@@ -55,10 +55,11 @@ def demonstrate(folder: str, *, force: bool = False) -> None:
 def _compare(files: list[str], report: str | None, *, force: bool = False) -> None:
     say(f"$ cpmmd test {shlex.join(files)} --seed {SEED}{'' if report is None else ' --report ' + shlex.quote(report)}")
     say()
-    compare_files(files, Reading(), Settings(seed=SEED), Answering(report=report, force=force))
+    answering = Answering(report=report, force=force, typed=Typed("test", tuple(files)))
+    compare_files(files, Reading(), Settings(seed=SEED), answering)
 
 
-def tumours() -> tuple[list[str], list[Any]]:
+def tumours() -> tuple[list[str], list[Array]]:
     """Return the measurements' names; then benign, malignant and more benign tumours."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer
@@ -75,34 +76,3 @@ def _csv(names: Sequence[str], rows: Iterable[Iterable[float]]) -> bytes:
     writer.writerow(names)
     writer.writerows([float(value) for value in row] for row in rows)
     return text.getvalue().encode()
-
-
-def _can_report() -> bool:
-    return find_spec("jinja2") is not None and find_spec("matplotlib") is not None
-
-
-# ``cpmmd methods`` and ``cpmmd schema``: what there is to choose from, and what comes out.
-
-
-def list_methods(*, as_json: bool) -> None:
-    """Print every method with its line."""
-    from cpmmd.questions.two_sample import methods
-    from cpmmd.registry import DEFAULT_METHOD
-
-    known = methods()
-    if as_json:
-        say_json({"command": "methods", "default": DEFAULT_METHOD, "methods": known})
-        return
-    width = max(map(len, known))
-    for name, summary in known.items():
-        typer.echo(f"{name:<{width}}  {summary}")
-
-
-def schema_text() -> str:
-    """Return the published JSON schema."""
-    return files("cpmmd").joinpath("schemas", "result.schema.json").read_text(encoding="utf-8")
-
-
-def print_schema() -> None:
-    """Print the published JSON schema."""
-    typer.echo(schema_text().rstrip())

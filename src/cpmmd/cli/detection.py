@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cpmmd.cli.comparison import Answering
 from cpmmd.cli.failures import calling_samples, in_command_words
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import COMMAND, note, probability, progress, say, say_end, say_json, say_table, say_verdict
-from cpmmd.cli.settings import STDIN, Reading, Settings, command_line
+from cpmmd.cli.settings import STDIN, Answering, Reading, Settings, Typed, command_line
 from cpmmd.core.text import counted
 from cpmmd.errors import CpmmdError, InputError, Setting
 
@@ -126,14 +125,6 @@ class Checking:
     again: bool = False
     missing: str | None = None
 
-    def repeat(self, detector_file: str, files: Sequence[str], reading: Reading, report: str | None) -> str:
-        """Return the command that does the same again: tests again, where a history would know the batches by then."""
-        options = {"--alpha": self.alpha, "--history": self.history, "--missing": self.missing, **reading.arguments()}
-        if not files:
-            return command_line("check", [detector_file], {**options, "--report": report})
-        anew = self.again or self.history is not None
-        return command_line("check", [detector_file, *files], options) + (" --again" if anew else "")
-
 
 def check(
     detector_file: str, files: Sequence[str], reading: Reading, checking: Checking, answering: Answering
@@ -157,7 +148,8 @@ def check(
     with keeping(checking.history) as history:
         batch_check = BatchCheck(detector, alpha, checking.missing, history, checking.again, progress)
         checked, series = _check_all(batch_check, files, reading, explain=answering.explain)
-    again = checking.repeat(detector_file, files, reading, answering.report)
+    anew = checking.again or checking.history is not None  # a history would know the batches by then
+    again = answering.typed.again(again=anew) if files else answering.typed.again(report=answering.report)
     _write_report(series, checked, answering.report, alpha=alpha, title=f"Batches against {detector_file}", again=again)
     differs, failed = any(batch.differs for batch in checked), any(batch.answer is None for batch in checked)
     sentence = _sentence(checked, alpha)
@@ -241,8 +233,7 @@ class Watching:
         monitor = monitor_file.read()
         if self.metrics is not None:
             write_whole(self.metrics, prometheus_text(monitor, self.file).encode())
-        kept = {"--history": self.history, "--metrics": self.metrics}
-        again = command_line("check", [self.file, *files], {**kept, **reading.arguments()})
+        again = answering.typed.again()
         if answering.report is not None:
             series, alarm, title = monitor_file.records(), monitor.alarm_, f"Batches of {self.file}"
             _write_report(series, checked, answering.report, alpha=monitor.alpha, title=title, again=again, alarm=alarm)
@@ -343,6 +334,7 @@ def fit(
     example: str | None,
     reading: Reading,
     settings: Settings,
+    typed: Typed,
     *,
     as_json: bool,
     force: bool = False,
@@ -363,8 +355,7 @@ def fit(
         samples = reading.read([file] if example is None else [file, example], keep=settings.aside)
         fitted = _fit(samples, settings, monitor=monitor)
         fitted.save(output)
-    given = {"--output": output, "--monitor": monitor, "--example": example}
-    again = command_line("fit", [file], {**given, **reading.arguments(), **settings.arguments(fitted.seed_)})
+    again = typed.again(seed=fitted.seed_)
     columns, rows = settings.compared(samples[0]), samples[0].rows
     noticed = list(dict.fromkeys((*(line for sample in samples for line in sample.notes), *fitted.notes_)))
     if as_json:
@@ -379,7 +370,7 @@ def fit(
         say(f"  kernel  {fitted.kernel_}")
     say()
     say("Check batches with")
-    say(f"  {command_line('check', [output, 'BATCH...'], reading.meaning())}", limit=COMMAND)
+    say(f"  {command_line('check', [output, 'BATCH...'], typed.meaning())}", limit=COMMAND)
 
 
 def _fit(samples: Sequence[FileSample], settings: Settings, *, monitor: bool) -> DriftDetector | DriftMonitor:

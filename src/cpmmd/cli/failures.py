@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -15,54 +13,15 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from cpmmd.cli.main import ERROR, INTERRUPTED
-from cpmmd.errors import CpmmdError, PythonWords, Setting
-
-# Standard streams that are closed or full: what a command answers, by its exit code, does not depend on them.
-
-
-def open_streams() -> None:
-    """Stand in for streams that are closed, and let no message fail because nobody takes it."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed: the next file to be opened would get its number, and what is printed
-            number = os.open(os.devnull, os.O_RDWR)
-            os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
-    sys.stderr = io.TextIOWrapper(
-        _Unfailing(sys.stderr.fileno(), "w", closefd=False),
-        encoding=sys.stderr.encoding,
-        errors="backslashreplace",
-        line_buffering=True,
-        write_through=True,
-    )
-
-
-def forget_output() -> None:
-    """Let what is left to print go nowhere: the interpreter's last flush would complain, and change the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class _Unfailing(io.FileIO):
-    """A file that takes everything, whether it can keep it or not."""
-
-    def write(self, content: Any, /) -> int:
-        """Write what can be written."""
-        rest = memoryview(content).cast("B")
-        whole = len(rest)
-        try:
-            while rest:
-                rest = rest[super().write(rest) or len(rest) :]
-        except OSError:  # a full disk, a reader that left: the exit code still says how it went
-            pass
-        return whole
-
+from cpmmd.cli.main import ERROR, INTERRUPTED, forget_output
+from cpmmd.core.text import harmless
+from cpmmd.errors import CpmmdError, CpmmdWarning, PythonWords, Sentence, Setting
 
 BROKEN_PIPE = 141  # as the shell says it: 128 + SIGPIPE
 LONGEST = 2000  # characters of a message
-# Parameters of the library that have another name here.
-FLAGS = {
+OPTIONS = {  # parameters of the library that have another name here
     **{"n_permutations": "permutations", "rng": "seed", "n_jobs": "jobs"},
-    **{"groups": "group-by", "strata": "stratify-by", "pairs": "pair-by"},
+    **{"groups": "group_by", "strata": "stratify_by", "pairs": "pair_by"},
 }
 
 
@@ -106,7 +65,7 @@ def _made_harmless(error: Exception) -> Exception:
     """Return a usage error that says what was typed, but not to the terminal."""
     message = getattr(error, "message", None)
     if isinstance(message, str) and message and type(error).__name__ != "NoArgsIsHelpError":  # that one is our help
-        error.message = one_line(message, LONGEST)  # type: ignore[attr-defined]
+        error.message = harmless(message, LONGEST)  # type: ignore[attr-defined]
     return error
 
 
@@ -119,21 +78,15 @@ def _explain(error: Exception) -> int:
         raise error
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         forget_output()
-    if isinstance(error, CpmmdError):
-        fail(in_command_words(error))
-    elif isinstance(error, (MemoryError, OSError)):
-        fail(str(error) or f"{type(error).__name__} without a message")
+    if isinstance(error, (CpmmdError, MemoryError, OSError)):
+        message = in_command_words(error) or f"{type(error).__name__} without a message"
     else:
-        fail(
+        message = (
             f"something unexpected happened ({type(error).__name__}: {error}). This is a fault of cpmmd, not yours; "
             "set CPMMD_DEBUG=1 to see the traceback, and please report it"
         )
+    typer.echo(f"cpmmd: {harmless(message, LONGEST)}", err=True)
     return ERROR
-
-
-def fail(message: str) -> None:
-    """Print an error."""
-    typer.echo(f"cpmmd: {one_line(message, LONGEST)}", err=True)
 
 
 class CommandWords:
@@ -144,7 +97,7 @@ class CommandWords:
 
     def setting(self, setting: Setting) -> str:
         """``--missing drop``, or ``--missing``."""
-        flag = "--" + FLAGS.get(setting.name, setting.name).replace("_", "-")
+        flag = "--" + OPTIONS.get(setting.name, setting.name).replace("_", "-")
         return flag if setting.value is None else f"{flag} {setting.value}"
 
     def parameter(self, name: str) -> str:
@@ -156,18 +109,9 @@ class CommandWords:
         return self._labels.get(name) or PythonWords().sample(name, begins=begins)
 
 
-def in_command_words(error: CpmmdError) -> str:
-    """Return an error's sentence in the words of the command line."""
-    return error.render(CommandWords(getattr(error, "labels", {})))
-
-
-def note_in_command_words(text: str) -> str:
-    """Return a note of the library with the arguments that it advises as flags."""
-
-    def flag(found: re.Match[str]) -> str:
-        return CommandWords({}).setting(Setting(found[1], found[2]))
-
-    return re.sub(r"\b(groups|strata|pairs|blocks)=(?:'([^']*)'|\.\.\.)", flag, text)
+def in_command_words(said: object) -> str:
+    """Return an error, a warning or a note in the words of the command line."""
+    return said.render(CommandWords(getattr(said, "labels", {}))) if isinstance(said, Sentence) else str(said)
 
 
 @contextmanager
@@ -180,22 +124,13 @@ def calling_samples(**labels: str) -> Iterator[None]:
         raise
 
 
-def one_line(text: str, limit: int) -> str:
-    """Return text from the data or the system as one harmless line."""
-    from cpmmd.core.text import harmless
-
-    return harmless(text, limit)
-
-
 def _quiet_warnings() -> None:
     """Say our own warnings as notes; those of libraries are nothing a user can act on."""
     if debugging():
         return
 
-    def say(message: Warning | str, *_: Any, **__: Any) -> None:
-        typer.echo(f"Note: {one_line(str(message), LONGEST)}", err=True)
-
-    from cpmmd.errors import CpmmdWarning
+    def say(message: Warning | str, *_: object, **__: object) -> None:
+        typer.echo(f"Note: {harmless(in_command_words(message), LONGEST)}", err=True)
 
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", CpmmdWarning)

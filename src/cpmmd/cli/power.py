@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from cpmmd.cli.comparison import sides
 from cpmmd.cli.failures import calling_samples
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import note, progress, say, say_end, say_json, say_table, say_verdict
-from cpmmd.cli.settings import Reading, Settings, command_line
-from cpmmd.core.installation import missing_extra
+from cpmmd.cli.settings import Reading, Settings, Typed, check_output
+from cpmmd.core.installation import require
 from cpmmd.errors import InputError
+
+if TYPE_CHECKING:
+    from cpmmd.studies.power_table import PowerTable
 
 STEPS = (0.25, 0.5, 1, 2, 4)  # of the pilot, when no sizes are given
 
@@ -23,18 +26,23 @@ def plan(
     sizes: str | None,
     reading: Reading,
     settings: Settings,
+    typed: Typed,
     *,
     target: float,
     repetitions: int,
     plot: str | None,
     as_json: bool,
-    force: bool = False,
+    force: bool,
 ) -> None:
     """Print the power at some sizes and how many rows a wanted power takes."""
     from cpmmd.studies.planning import power_from_pilot
 
     collect_garbage_from_now_on()
-    _check_plot(plot, files, force=force)
+    if plot is not None:
+        require("--plot", ["matplotlib"], "plot")
+        if Path(plot).suffix.lower() not in (".png", ".svg", ".pdf"):
+            raise InputError(f"A plot's name must end in .png, .svg or .pdf. Got {plot!r}; rename it.")
+        check_output(plot, "plot", force=force, inputs=files)
     with progress("reading"):
         x, y = reading.read(files, keep=settings.aside)
     if sizes is None and (settings.aside or settings.blocks):
@@ -44,38 +52,19 @@ def plan(
         table = power_from_pilot(
             x.data, y.data, wanted, target=target, repetitions=repetitions, progress=line, **settings.keywords()
         )
-    options = {"--sizes": ",".join(map(str, wanted)), "--target": target, "--repetitions": repetitions}
-    again = command_line("power", files, {**options, **reading.arguments(), **settings.arguments(table.seed)})
+    again = typed.again(sizes=wanted, target=target, repetitions=repetitions, seed=table.seed)
     if plot is not None:
         _draw(table, plot)
     noticed = list(dict.fromkeys((*x.notes, *y.notes)))
     if as_json:
-        names = {"x": {"name": x.label, "rows": x.rows}, "y": {"name": y.label, "rows": y.rows}}
-        say_json(
-            {
-                "command": "power",
-                "repeat": again,
-                **names,
-                "columns": settings.compared(x),
-                "notes": noticed,
-                "table": table.to_dict(),
-            }
-        )
+        found = {"columns": settings.compared(x), "notes": noticed, "table": table.to_dict()}
+        say_json({"command": "power", "repeat": again, **sides(x, y), **found})
         return
     note(noticed)
-    _say(table, again, plot)
-
-
-def _say(table: Any, again: str, plot: str | None) -> None:
     say_verdict(table.sentence, differs=False)
     say()
     rows = [
-        (
-            str(row.size),
-            f"{row.estimate:.2f}",
-            row.source,
-            f"{row.power:.2f}, {row.low:.2f} to {row.high:.2f}",
-        )
+        (str(row.size), f"{row.estimate:.2f}", row.source, f"{row.power:.2f}, {row.low:.2f} to {row.high:.2f}")
         for row in table.rows
     ]
     say_table((f"{table.unit} of each", "power", "from", "law, 90% interval"), rows, right=(0, 1))
@@ -93,21 +82,7 @@ def _sizes(text: str | None, pilot: int) -> list[int]:
         raise InputError(f"Sizes must be whole numbers such as 50,100,200. Got {text!r} instead.") from error
 
 
-def _check_plot(plot: str | None, files: Sequence[str], *, force: bool) -> None:
-    from cpmmd.core.atomic import check_target
-
-    if plot is None:
-        return
-    if find_spec("matplotlib") is None:
-        raise missing_extra("--plot", "matplotlib", "plot")
-    if Path(plot).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InputError(f"A plot's name must end in .png, .svg or .pdf. Got {plot!r}; rename it.")
-    if not Path(plot).parent.is_dir():
-        raise InputError(f"There is no folder {str(Path(plot).parent)!r} for the plot. Make it first.")
-    check_target(plot, force=force, inputs=files)
-
-
-def _draw(table: Any, plot: str) -> None:
+def _draw(table: PowerTable, plot: str) -> None:
     from matplotlib.figure import Figure
 
     from cpmmd.core.atomic import write_whole

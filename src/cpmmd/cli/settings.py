@@ -1,147 +1,195 @@
-"""What a command was asked to do: how to read, how to test, and the command that repeats it."""
+"""What a command is asked to do: its options, declared once in groups, and the command that repeats it."""
 
 from __future__ import annotations
 
 import csv
+import inspect
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import typer
 
-from cpmmd.cli.failures import calling_samples
-from cpmmd.cli.main import collect_garbage_from_now_on
+from cpmmd.cli.failures import OPTIONS, calling_samples
+from cpmmd.cli.main import ERROR, collect_garbage_from_now_on
 from cpmmd.errors import InputError
 
-# Options that several commands share, declared once.
-
-
-METHOD = "cp-full"  # the library's default, written out so that help needs no numpy
-ALPHA = 0.05
-
-Method = Annotated[str, typer.Option("--method", "-m", help="Name of the test; `cpmmd methods` lists them.")]
-Alpha = Annotated[float, typer.Option("--alpha", "-a", help="Level: how often a difference may be found where there is none.")]
-Permutations = Annotated[
-    int | None,
-    typer.Option("--permutations", "-p", help="Number of relabelings; 999 by default, a monitor's 9999."),
-]
-Seed = Annotated[int | None, typer.Option("--seed", "-s", help="The same seed gives the same answer.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads, -1 for all cores; all by default.")]
-Columns = Annotated[
-    list[str] | None, typer.Option("--columns", "-c", metavar="A,B,...", help="Compare these columns only.", show_default=False)
-]
-Drop = Annotated[list[str] | None, typer.Option("--drop", metavar="A,B,...", help="Leave these columns out.", show_default=False)]
-Text = Annotated[
-    list[str] | None,
-    typer.Option("--text", metavar="A,B,...", help="Take these columns as text, whatever they look like.", show_default=False),
-]
-DayFirst = Annotated[bool, typer.Option("--dayfirst", help="Read 1/2/2024 as 1 February; without it such dates are refused.")]
-GroupBy = Annotated[
-    str | None,
-    typer.Option("--group-by", metavar="COLUMN", help="Rows of one value belong together (patient, machine): not compared."),
-]
-StratifyBy = Annotated[
-    str | None,
-    typer.Option("--stratify-by", metavar="COLUMN", help="Its mix may differ (site, weekday): compare inside its values only."),
-]
-PairBy = Annotated[
-    str | None, typer.Option("--pair-by", metavar="COLUMN", help="Rows of one value are one subject, before and after.")
-]
-Blocks = Annotated[
-    str | None, typer.Option("--blocks", metavar="K|auto", help="Rows in time: keep so many consecutive ones together.")
-]
-DateFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--date-format", metavar="FORMAT", help="The form of dates, such as %m/%d/%Y or %d.%m.%y; 2024-12-31 needs none."
-    ),
-]
-Decimal = Annotated[str, typer.Option("--decimal", metavar="POINT", help="What stands before a number's fraction: . or ,")]
-Encoding = Annotated[
-    str, typer.Option("--encoding", metavar="NAME", help="Encoding of text files, such as latin-1, cp1252 or utf-16.")
-]
-Missing = Annotated[
-    str, typer.Option("--missing", metavar="error|drop|impute", help="Refuse missing values, drop their rows, or fill them in.")
-]
-MissingOfBatch = Annotated[
-    str | None,
-    typer.Option("--missing", metavar="error|drop|impute", help="What to do about missing values; the detector's by default."),
-]
-Scale = Annotated[
-    str | None, typer.Option("--scale", metavar="standard", help="Standardise columns first; the method's own by default.")
-]
-Format = Annotated[
-    str | None,
-    typer.Option("--format", "-f", help="csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz; by the name by default."),
-]
-MemoryLimit = Annotated[
-    str | None,
-    typer.Option("--memory-limit", metavar="SIZE", help="Memory for the test's kernels, e.g. 500M or 8G [default: 1G]."),
-]
-FileLimit = Annotated[
-    str | None, typer.Option("--file-limit", metavar="SIZE", help="Refuse files that take more, e.g. 500M or 8G [default: 4G].")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead (`cpmmd schema` describes it).")]
-Explain = Annotated[bool, typer.Option("--explain/--no-explain", help="Say where the samples differ.")]
-Margin = Annotated[
-    float | None,
-    typer.Option(
-        "--margin", metavar="SDS", help="Test for equivalence instead: are all differences below so many standard deviations?"
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there and was not written by cpmmd.")]
-ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 when a difference is found, too.")]
-
-
-def names(given: list[str] | None) -> tuple[str, ...]:
-    """Return the column names of a list such as ``a,b`` or ``'"last, first",age'``, given once or several times."""
-    try:
-        rows = list(csv.reader(given or [], skipinitialspace=True, strict=True))
-    except csv.Error as error:
-        raise InputError(f"Column names must be a list such as a,b or '\"last, first\",age' ({error}).") from error
-    return tuple(name.strip() for row in rows for name in row)
-
+if TYPE_CHECKING:
+    from cpmmd.core.progress import Progress
+    from cpmmd.data.files.sample import FileSample
+    from cpmmd.results import TestResult
 
 STDIN = "-"
+
+# The command that repeats an answer: what was typed, but for what only shows the answer.
+
+
+NOT_REPEATED = ("seed", "jobs", "again", "json", "report", "plot", "explain", "force", "exit_zero")
+AT_THE_END = ("seed", "report", "again")
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A command as it was typed."""
+
+    command: str
+    files: tuple[str, ...] = ()
+    options: Mapping[str, object] = field(default_factory=dict)  # by parameter, those that change the answer
+
+    @classmethod
+    def of(cls, context: typer.Context) -> Typed:
+        """Return the command of a context: its positional arguments, and the options that it did not leave to their defaults."""
+        files, options = list[str](), dict[str, object]()
+        for parameter in context.command.params:
+            name = str(parameter.name)
+            value, source = context.params.get(name), context.get_parameter_source(name)
+            if parameter.param_type_name == "argument":
+                files += value if isinstance(value, list | tuple) else [] if value is None else [value]
+            elif source is not None and source.name == "COMMANDLINE" and name not in NOT_REPEATED:
+                options[name] = value
+        return cls(str(context.info_name), tuple(files), options)
+
+    def again(self, **found: object) -> str:
+        """Return the command that does the same again, with what was found out on the way, such as the seed."""
+        options, tested_by = {**found, **self.options, **found}, {one.name for one in fields(Settings)}
+        names = sorted(options, key=lambda name: (name in AT_THE_END, name in tested_by))
+        return command_line(self.command, self.files, {_flag(name): options[name] for name in names})
+
+    def meaning(self) -> dict[str, object]:
+        """Return the flags that say what values mean, which later files of the kind need, too."""
+        known = ("text", "dayfirst", "date_format", "decimal", "encoding")
+        return {_flag(name): self.options.get(name) for name in known}
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def command_line(command: str, files: Sequence[str], flags: Mapping[str, object]) -> str:
+    """Return a command to type; flags that are None or False are left out."""
+    words = ["cpmmd", command, *(f"./{name}" if name.startswith("-") and name != STDIN else name for name in files)]
+    for flag, value in flags.items():
+        if value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words += [flag, ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)]
+    return shlex.join(words)
+
+
+# Groups of options: dataclasses whose fields a command takes as its options.
+
+
+T = TypeVar("T")
+
+
+def option(help: str, default: T, short: str | None = None, *, flag: str | None = None, metavar: str | None = None) -> T:
+    """Declare an option, of a group or of one command; its flag is its name."""
+    return field(default=default, metadata={"help": help, "flags": (flag, short), "metavar": metavar})
+
+
+JSON = option("Print one JSON document instead (`cpmmd schema` describes it).", False)
+FORCE = option("Replace a file that is there and was not written by cpmmd.", False)
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take dataclasses: their fields become its options, in the place of the dataclass, and build it.
+
+    Typer reads options off a signature, so that is what is made here. ``typed`` is no option, but what the context knows.
+    """
+    taken = inspect.signature(command, eval_str=True).parameters
+    annotations = {name: one.annotation for name, one in taken.items() if name != "typed"}
+    groups = {name: kind for name, kind in annotations.items() if isinstance(kind, type) and is_dataclass(kind)}
+    options = [_parameter("context", inspect.Parameter.empty, typer.Context)]
+    for name, annotation in annotations.items():
+        if name in groups:
+            hints = get_type_hints(groups[name])
+            options += [_parameter(of.name, of, hints[of.name]) for of in fields(groups[name]) if of.name != "typed"]
+        else:
+            options.append(_parameter(name, taken[name].default, annotation))
+
+    @wraps(command)
+    def run(*, context: typer.Context, **given: object) -> None:
+        given["typed"] = Typed.of(context)
+        for name, group in groups.items():
+            given[name] = group(**{of.name: given[of.name] for of in fields(group)})
+        command(**{name: given[name] for name in taken})
+
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in options}
+    return run
+
+
+def _parameter(name: str, default: object, annotation: object) -> inspect.Parameter:
+    if isinstance(default, Field):
+        flag, short = default.metadata["flags"]
+        flags = filter(None, (flag or _flag(name), short))
+        shown = {key: default.metadata[key] for key in ("help", "metavar")}
+        default = typer.Option(default.default, *flags, **shown)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+@dataclass(frozen=True)
+class Answering:
+    """How an answer is given, and which command it is of."""
+
+    json: bool = JSON
+    report: str | None = option("Write a report: .html, .md or .json.", None, metavar="FILE")
+    explain: bool = option("Say where the samples differ.", True, flag="--explain/--no-explain")
+    force: bool = FORCE
+    exit_zero: bool = option("Exit with 0 when a difference is found, too.", False)
+    typed: Typed = Typed("test")
+
+    def check(self, files: Sequence[str] = ()) -> None:
+        """Refuse a report that could not be written, or that would replace what is not ours, before the work is done."""
+        if self.report is None:
+            return
+        from cpmmd.core.installation import require
+        from cpmmd.report.page import format_of
+
+        if format_of(self.report) == "html":
+            require("An HTML report", ("jinja2", "matplotlib"), "report")
+        check_output(self.report, "report", force=self.force, inputs=files)
+
+    def exit(self, found: bool, failed: bool = False) -> typer.Exit:
+        """Return how the command ends: 1 where a difference was found, 2 where something could not be done."""
+        return typer.Exit(ERROR if failed else int(found and not self.exit_zero))
+
+
+def check_output(path: str, what: str, *, force: bool, inputs: Sequence[str]) -> None:
+    """Refuse a file that could not be written, or would replace what is not ours."""
+    from cpmmd.core.atomic import check_target
+
+    if not Path(path).parent.is_dir():
+        raise InputError(f"There is no folder {str(Path(path).parent)!r} for the {what}. Make it first.")
+    check_target(path, force=force, inputs=inputs)
 
 
 @dataclass(frozen=True)
 class Reading:
     """How files are read, and which of their columns count."""
 
-    columns: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    text: tuple[str, ...] = ()
-    format: str | None = None
-    file_limit: str | None = None
-    dayfirst: bool = False
-    date_format: str | None = None
-    decimal: str = "."
-    encoding: str = "utf-8"
+    columns: list[str] | None = option("Compare these columns only.", None, "-c", metavar="A,B,...")
+    drop: list[str] | None = option("Leave these columns out.", None, metavar="A,B,...")
+    text: list[str] | None = option("Take these columns as text, whatever they look like.", None, metavar="A,B,...")
+    dayfirst: bool = option("Read 1/2/2024 as 1 February; without it such dates are refused.", False)
+    date_format: str | None = option(
+        "The form of dates, such as %m/%d/%Y or %d.%m.%y; 2024-12-31 needs none.", None, metavar="FORMAT"
+    )
+    decimal: str = option("What stands before a number's fraction: . or ,", ".", metavar="POINT")
+    encoding: str = option("Encoding of text files, such as latin-1, cp1252 or utf-16.", "utf-8", metavar="NAME")
+    format: str | None = option("csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz; by the name by default.", None, "-f")
+    file_limit: str | None = option("Refuse files that take more, e.g. 500M or 8G [default: 4G].", None, metavar="SIZE")
 
-    @classmethod
-    def of(
-        cls,
-        columns: list[str] | None = None,
-        drop: list[str] | None = None,
-        text: list[str] | None = None,
-        format: str | None = None,
-        file_limit: str | None = None,
-        dayfirst: bool = False,
-        date_format: str | None = None,
-        decimal: str = ".",
-        encoding: str = "utf-8",
-    ) -> Reading:
-        """Return the options as they were typed."""
-        return cls(names(columns), names(drop), names(text), format, file_limit, dayfirst, date_format, decimal, encoding)
-
-    def read(self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False) -> list[Any]:
+    def read(self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False) -> list[FileSample]:
         """Return the samples of some files; columns in ``keep`` are read whatever was chosen.
 
         A column to drop must be in one of the files, or may be in others (``some_drop``), as for batches read one by one.
         Those may have columns of missing values only, for a reference knows what they are.
         """
+        columns, drop, text = map(_names, (self.columns, self.drop, self.text))
         from cpmmd.data.files.binary import expect
 
         expect(files)  # before the other imports: its own take as long as all of them
@@ -153,64 +201,55 @@ class Reading:
         if list(files).count(STDIN) > 1:
             raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
         dates = DateStyle(self.dayfirst, self.date_format)
-        options = ReadOptions(self.format, file_limit(self.file_limit), self.text, dates, self.decimal, self.encoding)
-        columns = (*self.columns, *keep) if self.columns else ()
+        options = ReadOptions(self.format, file_limit(self.file_limit), text, dates, self.decimal, self.encoding)
         samples = [read_file(name, options) for name in files]
-        known = [name for name in self.drop if not some_drop or any(name in sample.columns for sample in samples)]
-        dropped = drop_anywhere(samples, known)
+        known = [name for name in drop if not some_drop or any(name in sample.columns for sample in samples)]
+        chosen = (*columns, *keep) if columns else ()
         return [
-            select_columns(sample, columns=columns, drop=drop, empty=some_drop)
-            for sample, drop in zip(samples, dropped, strict=True)
+            select_columns(sample, columns=chosen, drop=dropped, empty=some_drop)
+            for sample, dropped in zip(samples, drop_anywhere(samples, known), strict=True)
         ]
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the options that were set."""
-        return {
-            "--columns": _as_typed(self.columns),
-            "--drop": _as_typed(self.drop),
-            **self.meaning(),
-            "--format": self.format,
-            "--file-limit": self.file_limit,
-        }
 
-    def meaning(self) -> dict[str, Any]:
-        """Return the options that say what values mean, which later files of the kind need, too."""
-        return {
-            "--text": _as_typed(self.text),
-            "--dayfirst": self.dayfirst,
-            "--date-format": self.date_format,
-            "--decimal": None if self.decimal == "." else self.decimal,
-            "--encoding": None if self.encoding == "utf-8" else self.encoding,
-        }
+def _names(given: list[str] | None) -> tuple[str, ...]:
+    """Return the column names of a list such as ``a,b`` or ``'"last, first",age'``, given once or several times."""
+    try:
+        rows = list(csv.reader(given or [], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise InputError(f"Column names must be a list such as a,b or '\"last, first\",age' ({error}).") from error
+    return tuple(name.strip() for row in rows for name in row)
 
 
 @dataclass(frozen=True)
 class Settings:
     """How samples are compared."""
 
-    method: str = METHOD
-    alpha: float = ALPHA
-    permutations: int | None = None
-    seed: int | None = None
-    jobs: int | None = None
-    missing: str = "error"
-    scale: str | None = None
-    memory_limit: str | None = None
-    group_by: str | None = None
-    stratify_by: str | None = None
-    pair_by: str | None = None
-    blocks: str | None = None
+    # The library's default method, written out so that help needs no numpy.
+    method: str = option("Name of the test; `cpmmd methods` lists them.", "cp-full", "-m")
+    alpha: float = option("Level: how often a difference may be found where there is none.", 0.05, "-a")
+    permutations: int | None = option("Number of relabelings; 999 by default, a monitor's 9999.", None, "-p")
+    seed: int | None = option("The same seed gives the same answer.", None, "-s")
+    jobs: int | None = option("Number of threads, -1 for all cores; all by default.", None, "-j")
+    missing: str = option("Refuse missing values, drop their rows, or fill them in.", "error", metavar="error|drop|impute")
+    scale: str | None = option("Standardise columns first; the method's own by default.", None, metavar="standard")
+    memory_limit: str | None = option("Memory for the test's kernels, e.g. 500M or 8G [default: 1G].", None, metavar="SIZE")
+    group_by: str | None = option("Rows of one value belong together (patient, machine): not compared.", None, metavar="COLUMN")
+    stratify_by: str | None = option(
+        "Its mix may differ (site, weekday): compare inside its values only.", None, metavar="COLUMN"
+    )
+    pair_by: str | None = option("Rows of one value are one subject, before and after.", None, metavar="COLUMN")
+    blocks: str | None = option("Rows in time: keep so many consecutive ones together.", None, metavar="K|auto")
 
     @property
     def aside(self) -> tuple[str, ...]:
         """Columns that say which rows belong together."""
         return tuple(filter(None, (self.group_by, self.stratify_by, self.pair_by)))
 
-    def compared(self, sample: Any) -> list[str]:
+    def compared(self, sample: FileSample) -> list[str]:
         """Return the columns of a file sample that are compared: all but those that say which rows belong together."""
         return [name for name in sample.columns if name not in self.aside]
 
-    def test(self, x: Any, y: Any, progress: Any = None) -> Any:
+    def test(self, x: FileSample, y: FileSample, progress: Progress | None = None) -> TestResult:
         """Return the result of comparing two file samples."""
         from cpmmd.questions.two_sample import two_sample_test
 
@@ -220,46 +259,15 @@ class Settings:
 
     def keywords(self) -> dict[str, Any]:
         """Return what tests, detectors and plans of the library all take, under its names."""
-        return {
-            "method": self.method,
-            "alpha": self.alpha,
-            "n_permutations": self.permutations,
-            "rng": self.seed,
-            "n_jobs": self.jobs,
-            "memory_limit": self.memory_limit,
-            "scale": self.scale,
-            "missing": self.missing,
-            "groups": self.group_by,
-            "strata": self.stratify_by,
-            "pairs": self.pair_by,
-            "blocks": int(self.blocks) if self.blocks is not None and self.blocks.isdecimal() else self.blocks,
-        }
-
-    def arguments(self, seed: int | None) -> dict[str, Any]:
-        """Return the options that were set, and the seed that was used."""
-        return {
-            "--method": None if self.method == METHOD else self.method,
-            "--alpha": None if self.alpha == ALPHA else self.alpha,
-            "--permutations": self.permutations,
-            "--missing": None if self.missing == "error" else self.missing,
-            "--scale": self.scale,
-            "--memory-limit": self.memory_limit,
-            "--group-by": self.group_by,
-            "--stratify-by": self.stratify_by,
-            "--pair-by": self.pair_by,
-            "--blocks": self.blocks,
-            "--seed": seed,
-        }
+        names = {option: name for name, option in OPTIONS.items()}
+        given: dict[str, Any] = {names.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
+        if self.blocks is not None and self.blocks.isdecimal():
+            given["blocks"] = int(self.blocks)
+        return given
 
 
-def command_line(command: str, files: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Return the command that does the same again."""
-    paths = [f"./{name}" if name.startswith("-") and name != STDIN else name for name in files]
-    kept = {name: value for name, value in options.items() if value is not None and value is not False}
-    given = [part for name, value in kept.items() for part in ((name,) if value is True else (name, str(value)))]
-    return shlex.join(["cpmmd", command, *paths, *given])
+@dataclass(frozen=True)
+class PowerSettings(Settings):
+    """How the samples that a plan draws are compared."""
 
-
-def _as_typed(columns: Sequence[str]) -> str | None:
-    quoted = ['"' + name.replace('"', '""') + '"' if {",", '"', "\n"} & set(name) else name for name in columns]
-    return ",".join(quoted) or None
+    jobs: int | None = option("Number of processes, -1 for all cores; one by default.", None, "-j")

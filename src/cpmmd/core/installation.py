@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlparse
 
 from cpmmd.errors import MissingExtraError
@@ -20,8 +21,7 @@ CONSTRAINTS = "constraints.txt"
 def _origin() -> tuple[Path | None, bool]:
     """Return the folder or wheel that the package was installed from (None where it came from an index), and whether editable."""
     try:
-        text = distribution("cpmmd").read_text("direct_url.json")
-        described: dict[str, Any] = json.loads(text) if text else {"url": ""}
+        described = json.loads(distribution("cpmmd").read_text("direct_url.json") or '{"url": ""}')
         url, editable = urlparse(described["url"]), bool(described.get("dir_info", {}).get("editable"))
     except (PackageNotFoundError, ValueError, KeyError):
         return None, False
@@ -47,3 +47,10 @@ def missing_extra(feature: str, package: str, extra: str) -> MissingExtraError:
         package=package,
         command=install_command(extra),
     )
+
+
+def require(feature: str, packages: Iterable[str], extra: str) -> None:
+    """Refuse a feature before the work is done, where a package that it needs at the end is not installed."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise missing_extra(feature, package, extra)

@@ -109,7 +109,7 @@ def map_apart(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
         return list(_on_threads(work, items))
 
 
-def spread(work: Callable[..., R], items: Sequence[T], *shared: Any, most: int | None = None) -> Iterator[R]:
+def spread(work: Callable[..., R], items: Sequence[T], *shared: object, most: int | None = None) -> Iterator[R]:
     """Yield ``work(item, *shared)`` in the order of the items, as results come.
 
     On threads here each piece has one BLAS thread: the pieces themselves keep the cores busy.
@@ -149,7 +149,7 @@ def elsewhere() -> bool:
     return type(backend).__name__ != "LokyBackend" or n_jobs not in (None, 1)  # that pair is joblib's own default
 
 
-def _run_alone(work: Callable[..., R], *arguments: Any) -> R:
+def _run_alone(work: Callable[..., R], *arguments: object) -> R:
     token = _alone.set(True)
     try:
         with threads(1):

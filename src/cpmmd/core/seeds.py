@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ SHORT = 2**32  # short enough to type again
 RNG = int | np.random.Generator | np.random.RandomState | None
 
 
-def resolve_rng(rng: Any) -> tuple[int | None, np.random.Generator]:
+def resolve_rng(rng: RNG) -> tuple[int | None, np.random.Generator]:
     """Return the seed that repeats the draws (None where a Generator came) and the generator."""
     if isinstance(rng, np.random.Generator):
         return None, rng
@@ -29,23 +28,23 @@ def resolve_rng(rng: Any) -> tuple[int | None, np.random.Generator]:
         raise validation.wrong("rng", rule, rng) from error
 
 
-def resolve_seed(rng: Any) -> int:
+def resolve_seed(rng: RNG) -> int:
     """Return one number that all randomness can come from."""
     seed, generator = resolve_rng(rng)
     return int(generator.integers(SHORT)) if seed is None else seed
 
 
-def keyed_seed(*key: Any) -> int:
+def keyed_seed(*key: object) -> int:
     """Return the seed of a key of plain JSON values, 128 bits: the same in every process, on every machine."""
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).digest()
     return int.from_bytes(digest[:16], "little")
 
 
-def short_seed(*key: Any) -> int:
+def short_seed(*key: object) -> int:
     """Return the seed of a key in 32 bits."""
     return keyed_seed(*key) % SHORT
 
 
-def keyed_rng(*key: Any) -> np.random.Generator:
+def keyed_rng(*key: object) -> np.random.Generator:
     """Return the generator of a key."""
     return np.random.default_rng(np.random.SeedSequence(keyed_seed(*key)))

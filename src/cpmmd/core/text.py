@@ -6,7 +6,6 @@ import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any
 
 NAME = 80  # characters of a name that are shown: two lines of a table cell, with both ends of the name
 LINE = 600  # of a sentence that may quote names
@@ -16,7 +15,7 @@ ZERO_WIDTH_JOINERS = "\u200c\u200d"  # hold emoji and Indic or Persian letters t
 REPLACEMENT = "\ufffd"
 
 
-def harmless(value: Any, limit: int = NAME) -> str:
+def harmless(value: object, limit: int = NAME) -> str:
     """Return one line of harmless text: newlines visible, control and direction characters gone, the middle left out if long.
 
     Escaping for HTML, Markdown or JSON is the renderer's work, since only it knows the context.
@@ -80,7 +79,7 @@ def _shorten(text: str, limit: int) -> str:
 # The text of a procedure: the call that makes it, without what is as it would be anyway.
 
 
-def call_text(value: Any) -> str:
+def call_text(value: object) -> str:
     """Return the call that makes a value, on one line.
 
     Fields of a dataclass that have their default are left out, and so is the inside of what takes several lines to show, as
@@ -95,7 +94,7 @@ def call_text(value: Any) -> str:
     return f"{type(value).__name__}(...)" if "\n" in text else text
 
 
-def _is_told(one: Field[Any], value: Any) -> bool:
+def _is_told(one: Field[object], value: object) -> bool:
     usual = one.default_factory() if one.default_factory is not MISSING else one.default
     given = getattr(value, one.name)
     return one.init and one.repr and (type(given) is not type(usual) or repr(given) != repr(usual))

@@ -34,22 +34,13 @@ def whole(name: str, value: object, *, at_least: int, at_most: int | None = None
     raise wrong(name, f"must be a whole number, {bound}", value)
 
 
-def non_negative(name: str, value: object) -> float:
-    """Return ``value`` as a finite float that is not below zero."""
+def positive(name: str, value: object, *, or_zero: bool = False) -> float:
+    """Return ``value`` as a finite float above zero, or not below it."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         number = float(value)
-        if math.isfinite(number) and number >= 0:
+        if math.isfinite(number) and (number > 0 or (or_zero and number == 0)):
             return number
-    raise wrong(name, "must be a finite number >= 0", value)
-
-
-def positive(name: str, value: object) -> float:
-    """Return ``value`` as a finite float above zero."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        number = float(value)
-        if math.isfinite(number) and number > 0:
-            return number
-    raise wrong(name, "must be a finite number > 0", value)
+    raise wrong(name, f"must be a finite number {'>=' if or_zero else '>'} 0", value)
 
 
 def gammas(values: object) -> tuple[float, ...]:
@@ -67,13 +58,9 @@ def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
 
 def two_names(name: str, value: object) -> tuple[str, str]:
     """Return ``value`` as two different texts."""
-    if (
-        isinstance(value, (tuple, list))
-        and len(value) == 2
-        and all(isinstance(one, str) for one in value)
-        and value[0] != value[1]
-    ):
-        return value[0], value[1]
+    match value:
+        case [str(first), str(second)] if first != second:
+            return first, second
     raise wrong(name, "must be two different texts", value)
 
 
@@ -89,9 +76,7 @@ def permutations_needed(alpha: float) -> int:
 
 
 def permutations_among(alpha: float, tests: int) -> int:
-    """Return the permutations with which one small p-value among so many tests is found after adjustment, even if one relabeling
-    ties with it: twice what p <= alpha / tests takes.
-    """
+    """Return twice the permutations that p <= alpha / tests takes: one small p-value is found even if one relabeling ties."""
     return 2 * (permutations_needed(alpha / tests) + 1) - 1
 
 
@@ -112,15 +97,8 @@ def permutation_count(n_permutations: object, alpha: float | None) -> int:
 
 UNITS = {
     **{"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12},
-    "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "tb": 10**12,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-    "tib": 2**40,
+    **{"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12},
+    **{"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40},
 }
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
-from cpmmd.core.arrays import Array
+from cpmmd.core.arrays import Array, Objects
 from cpmmd.core.text import counted
-from cpmmd.data.design import DesignOptions
+from cpmmd.data.design import DesignOptions, as_texts
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import only_in
-from cpmmd.data.table import Objects, Table, as_days, as_frame, from_frame, read_table
+from cpmmd.data.table import Table, as_days, as_frame, from_frame, read_table
 from cpmmd.errors import InputError, name_some, nearest
 
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
-def conform(data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
+def conform(data: object, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
     """Return ``data`` with the columns and kinds of ``reference``, and notes on what was done; ``name`` is what messages call it.
 
     Other orders are undone and other columns ignored. Text becomes numbers or dates, and whole numbers the names of known
@@ -36,11 +36,15 @@ def conform(data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, .
     else:
         return _by_position(read_table(_numbers_in_text(data, notes), name), reference, name, notes), tuple(notes)
     table = _convert(table, reference, name, notes)
-    notes += _note_unseen(table, reference)
+    for column, values in table.categories.items():
+        new = {v for v in values if v is not None} - set(reference.categories[column])
+        if new:
+            rows = counted(sum(v in new for v in values), "row holds", "rows hold")
+            notes.append(f"column {column!r}: {rows} categories unseen in the reference: {name_some(sorted(new))}")
     return table, tuple(notes)
 
 
-def conform_beside(design: DesignOptions, data: Any, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
+def conform_beside(design: DesignOptions, data: object, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
     """Return what :func:`conform` does, with the data's own values of columns that a design names, which are not compared."""
     if not design.columns:
         return conform(data, reference, name)
@@ -73,50 +77,49 @@ def _by_position(table: Table, reference: Table, name: str, notes: list[str]) ->
     return replace(reference, numbers=table.numbers, kinds=kinds, kept=table.kept)
 
 
-def _numbers_in_text(data: Any, notes: list[str]) -> Any:
+def _numbers_in_text(data: object, notes: list[str]) -> object:
     """Return arrays of text that are numbers as numbers, anything else as it is: reading it has the sentence."""
     if isinstance(data, (list, tuple, np.ndarray)):
-        try:
+        with suppress(ValueError):
             array = np.asarray(data)
             if array.dtype.kind == "U":
                 numbers = array.astype(np.float64)
                 notes.append("text converted to numbers")
                 return numbers
-        except ValueError:
-            pass
     return data
 
 
 def _convert(table: Table, reference: Table, name: str, notes: list[str]) -> Table:
     """Return the reference's columns in its order, each in its kind there."""
-    parsed: dict[str, list[str]] = {"numbers": [], "dates": [], "categories": []}
+    text_to: dict[str, list[str]] = {"numbers": [], "dates": []}
     read, numbers = np.asarray(table.numbers), np.empty((table.rows, len(reference.number_names)))
     for j, column in enumerate(reference.number_names):
-        want = "dates" if column in reference.dates else "numbers"
+        want, got = ("dates" if column in one.dates else "numbers" for one in (reference, table))
         if column in table.categories:
             numbers[:, j] = _parse(table.categories[column], column, want, name)
-            parsed[want].append(column)
+            text_to[want].append(column)
             continue
         numbers[:, j] = read[:, table.number_names.index(column)]
-        got = "dates" if column in table.dates else "numbers"
         if got != want and not np.isnan(numbers[:, j]).all():
             raise _other_kind(column, want, got, name)
-    categories: dict[str, Objects] = {}
-    for column, known in reference.categories.items():
-        if column in table.categories:
-            categories[column] = table.categories[column]
-            continue
-        got = "dates" if column in table.dates else "numbers"
-        categories[column] = _as_categories(read[:, table.number_names.index(column)], column, known, got, name)
-        if any(value is not None for value in categories[column]):
-            parsed["categories"].append(column)
-    notes += [f"{_source(kind)} converted to {kind} in columns {name_some(done)}" for kind, done in parsed.items() if done]
-    kinds = {column: kind for column, kind in table.kinds.items() if column in reference.number_names}
-    return replace(reference, numbers=Matrix(numbers), categories=categories, kinds=kinds, kept=table.kept)
-
-
-def _source(kind: str) -> str:
-    return "numbers" if kind == "categories" else "text"
+    categories, named = dict(table.categories), list[str]()
+    for column in only_in(tuple(reference.categories), tuple(table.categories)):
+        values = read[:, table.number_names.index(column)]
+        got, known = ("dates", set()) if column in table.dates else ("numbers", set(reference.categories[column]))
+        categories[column] = as_texts(values)
+        if {v for v in categories[column] if v is not None} - known:
+            raise _other_kind(column, "text", got, name)
+        if not np.isnan(values).all():
+            named.append(column)
+    notes += [f"text converted to {kind} in columns {name_some(done)}" for kind, done in text_to.items() if done]
+    notes += [f"numbers converted to categories in columns {name_some(named)}"] if named else []
+    return replace(
+        reference,
+        numbers=Matrix(numbers),
+        categories={column: categories[column] for column in reference.categories},
+        kinds={column: kind for column, kind in table.kinds.items() if column in reference.number_names},
+        kept=table.kept,
+    )
 
 
 def _other_kind(column: str, want: str, got: str, name: str) -> InputError:
@@ -133,10 +136,9 @@ def _parse(values: Objects, column: str, want: str, name: str) -> Array:
         try:
             numbers[i] = parse(text.strip())
         except (ValueError, OverflowError) as error:
-            shown = name_some([text])
             raise InputError(
-                f"Column {column!r} holds {want} in the reference. The {name} has text there that is none, such as {shown}; "
-                "correct those values or convert the column."
+                f"Column {column!r} holds {want} in the reference. The {name} has text there that is none, such as "
+                f"{name_some([text])}; correct those values or convert the column."
             ) from error
     return numbers
 
@@ -151,26 +153,3 @@ def _as_day(text: str) -> float:
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     return float(as_days(np.array([moment], dtype="datetime64[us]"))[0])
-
-
-def _as_categories(numbers: Array, column: str, known: Objects, got: str, name: str) -> Objects:
-    """Return whole numbers as the categories that they name; refused unless each is known."""
-    values = np.empty(len(numbers), dtype=object)
-    values[:] = [None if np.isnan(v) else str(int(v)) if float(v).is_integer() else str(v) for v in numbers.tolist()]
-    unknown = {v for v in values if v is not None} - (set() if got == "dates" else set(known))
-    if unknown:
-        raise _other_kind(column, "text", got, name)
-    return values
-
-
-def _note_unseen(table: Table, reference: Table) -> list[str]:
-    """Name the categories that the reference does not have."""
-    notes = []
-    for column, values in table.categories.items():
-        known = set(reference.categories[column])
-        new = sorted({v for v in values if v is not None} - known)
-        if new:
-            count = sum(v in set(new) for v in values)
-            rows = "1 row holds" if count == 1 else f"{count} rows hold"
-            notes.append(f"column {column!r}: {rows} categories unseen in the reference: {name_some(new)}")
-    return notes

@@ -2,32 +2,31 @@
 
 A note says what was seen and which argument helps. It never changes the test, draws nothing at random and looks at some
 rows only.
+
+How far one row tells of the next is seen in the order of the file. Columns are looked at by their ranks, by the squares of these
+(a spread that comes and goes has no correlation of its own), by marks of missing values and of frequent levels. All of it is
+taken within each sample, so that no difference between the samples is seen, and within each stratum where there are strata.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import special
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.data.numbers import Values
+from cpmmd.errors import Note, Setting
 
 if TYPE_CHECKING:
     from cpmmd.data.pool import Pool
-from typing import TYPE_CHECKING
 
-import numpy.typing as npt
-
-# Rows in the order of their file: how far one tells of the next.
-#
-# Columns are looked at by their ranks, by the squares of these (a spread that comes and goes has no correlation of its own), by
-# marks of missing values and of frequent levels. All of it is taken within each sample, so that no difference between the samples
-# is seen, and within each stratum where there are strata.
-
+T = TypeVar("T")
 
 ROWS = 2000  # of each sample that notes look at
 LONG = 20_000  # of each sample that the length of blocks is taken from
@@ -39,29 +38,151 @@ LEFT = 0.1  # share of the long-run variance that block sums may miss
 LIKELY = 2.0, 1.2  # standard errors of a correlation that goes on: those of independent rows, and Bartlett's
 ALARM = 0.001  # chance that one which stands alone is taken for sure, over all traits and lags that are waited for
 PATIENCE = 50  # lags without one that counts
+LAGS = 3
+FALSE_NOTE = 0.001  # chance of a note on independent rows, shared over columns and lags
+FEWEST_ROWS = 20  # of all samples: fewer cannot show it
+FEWEST_LEVELS = 3  # of a column that names groups, in each sample
+
+
+def notices(pool: Pool) -> tuple[str, ...]:
+    """Return a note on each thing that looks as if rows were not exchangeable one by one."""
+    if sum(pool.sizes) < FEWEST_ROWS:
+        return ()
+    named = telling_columns(pool)
+    return (*named.values(), *_dependent(pool, tuple(named)))
+
+
+def telling_columns(pool: Pool) -> dict[str, str]:
+    """Return the columns that look like times, numbers of rows or names of groups, with a note on each."""
+    return {column: words for column in pool.columns if (words := _names_something(pool, column))}
+
+
+def _names_something(pool: Pool, column: str) -> str:
+    """Return a note where a column looks like a time stamp, a number of rows, or the name of a group; empty where it does not."""
+    if column not in (*pool.dates, *pool.categories) and pool.kinds.get(column) != "integer":
+        return ""
+    some = _values(pool, column, ROWS)
+    if column in pool.dates:
+        note = Note(
+            "column {column!r} looks like the time of each row and is compared like any other: leave it out, and if rows depend "
+            "on each other keep blocks of them together with {blocks}",
+            column=column,
+            blocks=Setting("blocks", "auto"),
+        )
+        return note if all(map(_rising, some)) else ""
+    if column not in pool.categories and all(map(_counts, some)):
+        return f"column {column!r} numbers the rows and is compared like any other: leave it out"
+    if not _may_be_groups(some):
+        return ""
+    every = _values(pool, column, max(pool.sizes))
+    if max(pool.sizes) > ROWS and not _may_be_groups(every):
+        return ""
+    *most, last = (str(len(np.unique(part))) for part in every)
+    return Note(
+        "column {column!r} looks like the name of a group: its {numbers} values each stand in one sample only, several times; "
+        "relabel groups whole with {groups}",
+        column=column,
+        numbers=f"{', '.join(most)} and {last}",
+        groups=Setting("groups", column),
+    )
+
+
+def _values(pool: Pool, column: str, most: int) -> list[Values]:
+    """Return the values of a column in the first rows of each sample."""
+    starts = np.cumsum([0, *pool.sizes])
+    parts = [start + np.arange(min(size, most)) for start, size in zip(starts, pool.sizes, strict=False)]
+    if column in pool.categories:
+        return [np.array([str(v) for v in pool.categories[column][rows]]) for rows in parts]
+    return [pool.numbers[rows, pool.number_names.index(column)] for rows in parts]
+
+
+def _may_be_groups(parts: list[Values]) -> bool:
+    """Whether values repeat inside a sample and never stand in two."""
+    levels = [np.unique(part) for part in parts]
+    several = all(FEWEST_LEVELS <= len(own) <= len(part) / 2 for own, part in zip(levels, parts, strict=True))
+    every = np.sort(np.concatenate(levels))
+    return several and not (every[1:] == every[:-1]).any()
+
+
+def _rising(values: Values) -> bool:
+    """Whether values never fall, and rise more often than not."""
+    steps = np.diff(values.astype(np.float64))
+    return bool((steps >= 0).all() and (steps > 0).mean() > 0.5) if len(steps) else False
+
+
+def _counts(values: Values) -> bool:
+    """Whether values are consecutive whole numbers, up or in any order."""
+    numbers = np.sort(values.astype(np.float64))
+    return len(numbers) > 2 and bool((np.diff(numbers) == 1).all())
+
+
+def _dependent(pool: Pool, leave: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a note where rows in the order of the file are visibly dependent."""
+    traits = Traits.of(pool, leave=leave)
+    found = list(traits.lag_correlations(most_lags=LAGS))
+    if not found or not traits.looked_at:
+        return ()
+    lags = np.array([lag for lag, _ in found])
+    # Correlations of independent rows are normal, of variance 1 / rows.
+    bound = float(-special.ndtri(FALSE_NOTE / max(1, lags.size)) / np.sqrt(found[-1][1]))
+    if not (lags > bound).any():
+        return ()
+    lag, at = np.unravel_index(int(lags.argmax()), lags.shape)
+    trait, before = traits.looked_at[at], "one row" if lag == 0 else f"{lag + 1} rows"
+    has, itself = ("have", "themselves") if trait.aspect is Aspect.MISSING else ("has", "itself")
+    note = Note(
+        "rows depend on each other in the order of the file: {seen} before, where independent rows stay below {bound:.2f}; "
+        "relabeling them one by one finds differences that are none. If they are in time, keep blocks of them together with "
+        "{blocks}; if they belong to something, name it with {groups}",
+        seen=f"{trait} {has} correlation {lags[lag, at]:.2f} with {itself} {before}",
+        bound=bound,
+        blocks=Setting("blocks", "auto"),
+        groups=Setting("groups"),
+    )
+    return (note,)
+
+
+class Aspect(Enum):
+    """What of a column is looked at."""
+
+    VALUES = "column {!r}"
+    SPREAD = "the spread of column {!r}"
+    MISSING = "the missing values of column {!r}"
+
+
+class Trait(NamedTuple):
+    """A column as it is looked at."""
+
+    aspect: Aspect
+    column: str
+
+    def __str__(self) -> str:
+        return self.aspect.value.format(self.column)
 
 
 @dataclass(frozen=True, eq=False)
 class Traits:
     """Columns as they are looked at: each of mean 0 and mean square 1 in every stretch of rows."""
 
-    parts: list[Array]  # A matrix for each stretch of consecutive rows, a column for each trait
-    names: list[str]  # what a trait is of: ``column 'a'``, ``the spread of column 'a'``
-    first: int  # stretches of X, which come first
+    parts: list[Array]  # a matrix for each stretch of consecutive rows, a column for each trait
+    looked_at: list[Trait]
+    sample: list[int]  # of each stretch
 
     @classmethod
     def of(cls, pool: Pool, *, leave: Collection[str] = (), strata: Rows | None = None, most: int = ROWS) -> Traits:
         """Return the traits of a pool, columns in ``leave`` not looked at."""
         stretches = list(_stretches(pool, strata, most))
-        traits = list(_traits(pool, np.concatenate(stretches), leave))
-        cuts = [slice(start, stop) for start, stop in pairwise(np.cumsum([0, *map(len, stretches)]))]
+        traits = list(_traits(pool, np.concatenate([rows for _, rows in stretches]), leave))
+        cuts = [slice(start, stop) for start, stop in pairwise(np.cumsum([0, *(len(rows) for _, rows in stretches)]))]
         parts = [np.column_stack([make(values[cut]) for _, make, values in traits]) for cut in cuts] if traits else []
-        first = sum(bool(rows[0] < pool.m) for rows in stretches)
-        return cls(parts, [name for name, _, _ in traits], first)
+        return cls(parts, [trait for trait, _, _ in traits], [sample for sample, _ in stretches])
 
     def samples(self) -> list[Traits]:
-        """Return the traits of each sample; of the longer one alone where the other has not half as many rows."""
-        apart = [replace(self, parts=parts) for parts in (self.parts[: self.first], self.parts[self.first :])]
+        """Return the traits of each sample; without those that have not half as many rows as the longest."""
+        apart = [
+            replace(self, parts=[part for part, of in zip(self.parts, self.sample, strict=True) if of == sample])
+            for sample in sorted(set(self.sample))
+        ]
         rows = [sum(map(len, one.parts)) for one in apart]
         return [one for one, count in zip(apart, rows, strict=True) if 2 * count >= max(rows)]
 
@@ -86,24 +207,24 @@ def block_length(pool: Pool, *, leave: Collection[str] = (), strata: Rows | None
 
     With lag correlations r_k the sum of n dependent rows has about n (1 + 2 sum r_k) times the variance of a row; blocks of K
     rows miss 2 sum k r_k / K of it. K keeps that below a tenth, however few blocks that leaves: shorter ones would not keep the
-    level. Where nothing differs both samples depend alike, so of a spread or a mark that moves in one sample only (a transient,
-    say) no more is taken than the other sample shows.
+    level. Where nothing differs all samples depend alike, so of a spread or a mark that moves in one sample only (a transient,
+    say) no more is taken than the others show.
     """
     traits = Traits.of(pool, leave=leave, strata=strata, most=LONG)
-    if not traits.names:
+    if not traits.looked_at:
         return BlockLength(1, "")
     together, apart = _needed(traits), np.min([_needed(one) for one in traits.samples()], axis=0)
-    values = np.array([name.startswith("column") for name in traits.names])
+    values = np.array([trait.aspect is Aspect.VALUES for trait in traits.looked_at])
     needed = np.where(values, together, np.minimum(together, apart))
     most = int(needed.argmax())
-    return BlockLength(max(1, int(np.ceil(needed[most]))), traits.names[most] if needed[most] > 1 else "")
+    return BlockLength(max(1, int(np.ceil(needed[most]))), str(traits.looked_at[most]) if needed[most] > 1 else "")
 
 
 def _needed(traits: Traits) -> Array:
     """Return the rows of a block that are enough for each trait."""
     seen = _seen(traits.lag_correlations())
     if not seen.size:
-        return np.ones(len(traits.names))
+        return np.ones(len(traits.looked_at))
     missed, variance = 2 * (np.arange(1, len(seen) + 1) @ seen), 1 + 2 * seen.sum(axis=0)
     return np.asarray(missed / (LEFT * variance))
 
@@ -131,58 +252,42 @@ def _seen(lags: Iterable[tuple[Array, int]]) -> Array:
     return np.array(kept)
 
 
-def _traits(pool: Pool, rows: Rows, leave: Collection[str]) -> Iterator[tuple[str, Callable[[Array], Array], Array]]:
-    """Yield the name of each trait, how a stretch of it is made, and its values in all rows that are looked at."""
+def _traits(pool: Pool, rows: Rows, leave: Collection[str]) -> Iterator[tuple[Trait, Callable[[Array], Array], Array]]:
+    """Yield each trait, how a stretch of it is made, and its values in all rows that are looked at."""
     room = max(10, CELLS // max(1, 3 * len(rows)))
     numbers = _spread([j for j, name in enumerate(pool.number_names) if name not in leave], room)
     block = pool.numbers[rows, numbers] if numbers else np.empty((len(rows), 0))
     for j, values in zip(numbers, block.T, strict=True):
-        name, missing = f"column {pool.number_names[j]!r}", np.isnan(values)
-        yield name, _ranked, values
-        yield f"the spread of {name}", _folded, values
+        name, missing = pool.number_names[j], np.isnan(values)
+        yield Trait(Aspect.VALUES, name), lambda part: _standard(_ranks(part)), values
+        yield Trait(Aspect.SPREAD, name), lambda part: _standard(np.square(_ranks(part))), values
         if missing.mean() >= FEWEST_MARKS:
-            yield f"the missing values of {name}", _marked, missing
+            yield Trait(Aspect.MISSING, name), _standard, missing.astype(np.float64)
     for text in _spread([name for name in pool.categories if name not in leave], room):
         given = np.array([str(v) for v in pool.categories[text][rows]])
         levels, counts = np.unique(given, return_counts=True)
         for k in np.argsort(-counts, kind="stable")[:LEVELS]:
             if counts[k] >= FEWEST_MARKS * len(rows):
-                yield f"column {text!r}", _marked, given == levels[k]
+                yield Trait(Aspect.VALUES, text), _standard, (given == levels[k]).astype(np.float64)
 
 
-def _stretches(pool: Pool, strata: Rows | None, most: int) -> Iterator[Rows]:
+def _stretches(pool: Pool, strata: Rows | None, most: int) -> Iterator[tuple[int, Rows]]:
     """Yield the rows that are looked at: those of each sample and stratum, in stretches where there are more than ``most``."""
-    for start, count in ((0, pool.m), (pool.m, pool.n)):
-        inside = np.arange(start, start + count)
+    for sample, (start, stop) in enumerate(pairwise(np.cumsum([0, *pool.sizes]))):
+        inside = np.arange(start, stop)
         for rows in [inside] if strata is None else [inside[strata[inside] == s] for s in np.unique(strata[inside])]:
-            if len(rows) <= most:
-                yield rows
-                continue
-            length = most // STRETCHES
-            for first in np.linspace(0, len(rows) - length, STRETCHES).astype(int):
-                yield rows[first : first + length]
+            length = len(rows) if len(rows) <= most else most // STRETCHES
+            for first in np.linspace(0, len(rows) - length, 1 if len(rows) <= most else STRETCHES).astype(int):
+                yield sample, rows[first : first + length]
 
 
-def _spread(items: list[Any], most: int) -> list[Any]:
+def _spread(items: list[T], most: int) -> list[T]:
     """Return at most so many of a list, evenly spread over it."""
     return items if len(items) <= most else [items[int(k)] for k in np.linspace(0, len(items) - 1, most)]
 
 
-def _ranked(values: Array) -> Array:
-    """Return ranks, ties shared, missing values in the middle: two large values side by side would look like dependence."""
-    return _unit(_ranks(values))
-
-
-def _folded(values: Array) -> Array:
-    """Return the squares of ranks about their middle: how far a value is from it."""
-    return _unit(np.square(_ranks(values)))
-
-
-def _marked(values: Array) -> Array:
-    return _unit(values.astype(np.float64))
-
-
 def _ranks(values: Array) -> Array:
+    """Return ranks about their middle, ties shared, missing values in it: two large values side by side would look dependent."""
     present = ~np.isnan(values)
     ordered = np.sort(values[present])
     ranks = (np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")).astype(np.float64)
@@ -191,114 +296,8 @@ def _ranks(values: Array) -> Array:
     return ranks
 
 
-def _unit(values: Array) -> Array:
+def _standard(values: Array) -> Array:
     """Return values about their mean with unit mean square; zeros where they do not vary."""
     centred = values - values.mean() if len(values) else values
     spread = np.sqrt(np.mean(np.square(centred))) if len(values) else 0.0
     return np.asarray(centred / spread if spread > 0 else np.zeros(len(values)))
-
-
-LAGS = 3
-FALSE_NOTE = 0.001  # chance of a note on independent rows, shared over columns and lags
-FEWEST_ROWS = 20  # of both samples: fewer cannot show it
-FEWEST_LEVELS = 3  # of a column that names groups, in each sample
-
-
-def notices(pool: Pool) -> tuple[str, ...]:
-    """Return a note on each thing that looks as if rows were not exchangeable one by one."""
-    if pool.m + pool.n < FEWEST_ROWS:
-        return ()
-    named = telling_columns(pool)
-    return (*named.values(), *_dependent(pool, tuple(named)))
-
-
-def telling_columns(pool: Pool) -> dict[str, str]:
-    """Return the columns that look like times, numbers of rows or names of groups, with a note on each."""
-    return {column: words for column in pool.columns if (words := _names_something(pool, column))}
-
-
-def _dependent(pool: Pool, leave: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a note where rows in the order of the file are visibly dependent."""
-    traits = Traits.of(pool, leave=leave)
-    found = list(traits.lag_correlations(most_lags=LAGS))
-    if not found or not traits.names:
-        return ()
-    lags = np.array([lag for lag, _ in found])
-    bound = _bound(lags, found[-1][1])
-    if not (lags > bound).any():
-        return ()
-    lag, trait = np.unravel_index(int(lags.argmax()), lags.shape)
-    name = traits.names[trait]
-    seen = f"{name} {'have' if name.startswith('the missing') else 'has'} correlation {lags[lag, trait]:.2f} with "
-    seen += f"{'themselves' if name.startswith('the missing') else 'itself'} {_rows_before(int(lag) + 1)}"
-    return (
-        f"rows depend on each other in the order of the file: {seen}, where independent rows stay below {bound:.2f}; relabeling "
-        "them one by one finds differences that are none. If they are in time, keep blocks of them together with blocks='auto'; "
-        "if they belong to something, name it with groups=...",
-    )
-
-
-def _bound(lags: Array, rows: int) -> float:
-    """Return what correlations of independent rows exceed with probability ALARM: they are normal, of variance 1 / rows."""
-    return float(-special.ndtri(FALSE_NOTE / max(1, lags.size)) / np.sqrt(rows))
-
-
-def _rows_before(lag: int) -> str:
-    return "one row before" if lag == 1 else f"{lag} rows before"
-
-
-def _names_something(pool: Pool, column: str) -> str:
-    """Return a note where a column looks like a time stamp, a number of rows, or the name of a group; empty where it does not."""
-    if column not in (*pool.dates, *pool.categories) and pool.kinds.get(column) != "integer":
-        return ""
-    x, y = (_values(pool, column, part) for part in (np.arange(min(pool.m, ROWS)), pool.m + np.arange(min(pool.n, ROWS))))
-    if column in pool.dates:
-        return _looks_like_time(column) if _rising(x) and _rising(y) else ""
-    if column not in pool.categories and _counts(x) and _counts(y):
-        return f"column {column!r} numbers the rows and is compared like any other: leave it out"
-    return _looks_like_group(pool, column, x, y)
-
-
-def _values(pool: Pool, column: str, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.object_] | Array:
-    if column in pool.categories:
-        return np.array([str(v) for v in pool.categories[column][rows]])
-    return pool.numbers[rows, pool.number_names.index(column)]
-
-
-def _looks_like_time(column: str) -> str:
-    return (
-        f"column {column!r} looks like the time of each row and is compared like any other: leave it out, and if rows depend on "
-        "each other keep blocks of them together with blocks='auto'"
-    )
-
-
-def _looks_like_group(pool: Pool, column: str, x: npt.NDArray[np.generic], y: npt.NDArray[np.generic]) -> str:
-    """Return a note on values that repeat inside a sample and never stand in both."""
-    if not _may_be_groups(x, y):
-        return ""
-    everything = (_values(pool, column, np.arange(pool.m)), _values(pool, column, pool.m + np.arange(pool.n)))
-    if (pool.m > ROWS or pool.n > ROWS) and not _may_be_groups(*everything):
-        return ""
-    m, n = (len(np.unique(part)) for part in everything)
-    return (
-        f"column {column!r} looks like the name of a group: its {m} and {n} values each stand in one sample only, several times; "
-        f"relabel groups whole with groups={column!r}"
-    )
-
-
-def _may_be_groups(x: npt.NDArray[np.generic], y: npt.NDArray[np.generic]) -> bool:
-    of_x, of_y = np.unique(x), np.unique(y)
-    several = min(len(of_x), len(of_y)) >= FEWEST_LEVELS and 2 * len(of_x) <= len(x) and 2 * len(of_y) <= len(y)
-    return several and not len(np.intersect1d(of_x, of_y, assume_unique=True))
-
-
-def _rising(values: npt.NDArray[np.generic]) -> bool:
-    """Whether values never fall, and rise more often than not."""
-    steps = np.diff(values.astype(np.float64))
-    return bool((steps >= 0).all() and (steps > 0).mean() > 0.5) if len(steps) else False
-
-
-def _counts(values: npt.NDArray[np.generic]) -> bool:
-    """Whether values are consecutive whole numbers, up or in any order."""
-    numbers = np.sort(values.astype(np.float64))
-    return len(numbers) > 2 and bool((np.diff(numbers) == 1).all())

@@ -1,15 +1,16 @@
-"""Number columns that are read row by row: a matrix in memory, a memory-mapped file or Arrow chunks, never copied whole.
+"""Numbers of a sample: what a single value means, and columns of numbers that are read row by row and never copied whole.
 
-All of them are used like a matrix: ``numbers[rows]`` gives those rows in double precision, ``numbers[rows, columns]`` reads those
-columns only.
+A matrix in memory, a memory-mapped file and Arrow chunks are all used like a matrix: ``numbers[rows]`` gives those rows in double
+precision, ``numbers[rows, columns]`` reads those columns only. ``blocks`` is a pass over rows in order.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,13 @@ import numpy.typing as npt
 
 from cpmmd.core.arrays import Array, Rows
 
-# What a single value of a column means: missing, a number, or the text of a category; the same whatever object it came in.
-
-
 EXACT = 2**53  # whole numbers beyond it have no double of their own
+BLOCK_VALUES = 2**21  # read at once by passes over all rows: 16 MB
+Values = npt.NDArray[Any]  # of any type: numbers, text, dates or objects
+Index = int | slice | Sequence[int] | Values  # what numpy takes for some rows or columns
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value stands for none: None, NaN, NaT, or a mark that refuses to be compared (pandas.NA)."""
     if value is None:
         return True
@@ -33,7 +34,7 @@ def is_missing(value: Any) -> bool:
         return not isinstance(value, np.ndarray)
 
 
-def category_text(value: Any) -> str | None:
+def category_text(value: object) -> str | None:
     """Return the name of a category, None where it is missing; 1 and 1.0 are one category.
 
     A column of whole numbers becomes one of floats as soon as one value is missing: that must not look like new categories.
@@ -45,24 +46,16 @@ def category_text(value: Any) -> str | None:
     return str(value)
 
 
-def is_plain(value: Any) -> bool:
-    """Whether a value is a boolean, a number or text."""
-    return isinstance(value, (str, bool, int, float, np.bool_, np.integer, np.floating))
-
-
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a value is a boolean or a number."""
-    return is_plain(value) and not isinstance(value, str)
+    return isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
 
 
-def beyond_exact(values: Any) -> bool:
+def beyond_exact(values: Iterable[object]) -> bool:
     """Whether whole numbers (an integer array, or Python's own) reach beyond what doubles hold exactly."""
     if isinstance(values, np.ndarray):
         return bool(values.size) and (int(values.max()) > EXACT or int(values.min()) < -EXACT)
     return any(isinstance(v, int) and abs(v) > EXACT for v in values)
-
-
-BLOCK_VALUES = 2**21  # read at once by passes over all rows: 16 MB
 
 
 class Numbers(ABC):
@@ -80,20 +73,15 @@ class Numbers(ABC):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: Any) -> Array:
-        if isinstance(rows, tuple):
-            columns = np.arange(self.shape[1])[rows[1]]
-            block = self._take(rows[0], np.atleast_1d(columns))
-            return block if columns.ndim else np.asarray(block[..., 0])
-        return self._take(rows, None)
+    def __getitem__(self, at: Index | tuple[Index, Index]) -> Array:
+        of_rows, of_columns = at if isinstance(at, tuple) else (at, None)
+        rows = np.arange(len(self))[of_rows]
+        columns = None if of_columns is None else np.arange(self.shape[1])[of_columns]
+        block = self.take(np.atleast_1d(rows), None if columns is None else np.atleast_1d(columns))
+        block = block if rows.ndim else block[0]
+        return block if columns is None or columns.ndim else np.asarray(block[..., 0])
 
-    def _take(self, rows: Any, columns: Rows | None) -> Array:
-        if isinstance(rows, (int, np.integer)):
-            row: Array = self.take(np.array([rows]), columns)[0]
-            return row
-        return self.take(np.arange(len(self))[rows], columns)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Values:
         return self.take(np.arange(len(self))).astype(dtype or np.float64, copy=False)
 
     def blocks(self, rows: Rows | None = None) -> Iterator[Array]:
@@ -108,63 +96,49 @@ class Numbers(ABC):
 class Matrix(Numbers):
     """A two-dimensional array of any real type, possibly memory-mapped."""
 
-    array: npt.NDArray[Any]
+    array: Values
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         rows, columns = self.array.shape
         return rows, columns
 
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        """Return some rows, or some columns of them."""
         run = _as_slice(rows)
         if columns is None:
             return np.array(self.array[run], dtype=np.float64)
-        where: Any = (run, columns) if isinstance(run, slice) else np.ix_(run, columns)
-        return np.array(self.array[where], dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Chunked:
-    """One column in pieces, as Arrow holds it."""
-
-    chunks: Sequence[npt.NDArray[Any]]
-
-    @cached_property
-    def starts(self) -> Rows:
-        """First row of each chunk, and the number of rows."""
-        return np.cumsum([0, *map(len, self.chunks)])
-
-    def take(self, rows: Rows, run: Rows | slice, out: Array) -> None:
-        """Write the values of some rows, which are also ``run``, to ``out``."""
-        if len(self.chunks) == 1:
-            out[:] = self.chunks[0][run]
-            return
-        of = np.searchsorted(self.starts, rows, side="right") - 1
-        for chunk in np.unique(of):
-            here = of == chunk
-            out[here] = self.chunks[chunk][rows[here] - self.starts[chunk]]
+        block = self.array[run, columns] if isinstance(run, slice) else self.array[np.ix_(run, columns)]
+        return np.array(block, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Columns(Numbers):
-    """Columns of their own, as data frames hold them."""
+    """Columns of their own, as data frames hold them: each in one piece, or in several, as Arrow has it."""
 
-    columns: tuple[Chunked, ...]
+    columns: tuple[Sequence[Values], ...]
     rows: int
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return self.rows, len(self.columns)
 
+    @cached_property
+    def starts(self) -> list[Rows]:
+        """First row of each piece of each column, and the number of rows."""
+        return [np.cumsum([0, *map(len, pieces)]) for pieces in self.columns]
+
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        """Return some rows, or some columns of them."""
-        chosen = self.columns if columns is None else [self.columns[i] for i in columns]
+        chosen = np.arange(len(self.columns)) if columns is None else columns
         block, run = np.empty((len(rows), len(chosen))), _as_slice(rows)
-        for j, column in enumerate(chosen):
-            column.take(rows, run, block[:, j])
+        for j, column in enumerate(chosen.tolist()):
+            pieces, starts = self.columns[column], self.starts[column]
+            if len(pieces) == 1:
+                block[:, j] = pieces[0][run]
+                continue
+            of = np.searchsorted(starts, rows, side="right") - 1
+            for piece in np.unique(of):
+                here = of == piece
+                block[here, j] = pieces[piece][rows[here] - starts[piece]]
         return block
 
 
@@ -178,39 +152,37 @@ class Chosen(Numbers):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         rows, columns = self.of.shape
         return rows if self.rows is None else len(self.rows), columns if self.columns is None else len(self.columns)
 
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        """Return some rows, or some columns of them."""
         inside = columns if self.columns is None else self.columns if columns is None else self.columns[columns]
         return self.of.take(rows if self.rows is None else self.rows[rows], inside)
 
 
 @dataclass(frozen=True, eq=False)
 class Stacked(Numbers):
-    """The rows of one, then the rows of the other."""
+    """The rows of one, then the rows of the next."""
 
-    top: Numbers
-    bottom: Numbers
+    parts: tuple[Numbers, ...]
+
+    @cached_property
+    def starts(self) -> Rows:
+        """First row of each part, and the number of rows."""
+        return np.cumsum([0, *map(len, self.parts)])
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return len(self.top) + len(self.bottom), self.top.shape[1]
+        return int(self.starts[-1]), self.parts[0].shape[1]
 
     def take(self, rows: Rows, columns: Rows | None = None) -> Array:
-        """Return some rows, or some columns of them."""
-        edge = len(self.top)
-        above = rows < edge
-        if above.all():
-            return self.top.take(rows, columns)
-        if not above.any():
-            return self.bottom.take(rows - edge, columns)
         block = np.empty((len(rows), self.shape[1] if columns is None else len(columns)))
-        block[above] = self.top.take(rows[above], columns)
-        block[~above] = self.bottom.take(rows[~above] - edge, columns)
+        for part, (start, stop) in zip(self.parts, pairwise(self.starts), strict=True):
+            here = (rows >= start) & (rows < stop)
+            if here.all():
+                return part.take(rows - start, columns)
+            if here.any():
+                block[here] = part.take(rows[here] - start, columns)
         return block
 
 

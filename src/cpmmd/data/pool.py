@@ -1,24 +1,84 @@
-"""Two samples with the same columns, checked, and pooled."""
+"""Samples with the same columns, checked, and pooled: two of them, one, or several."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.core.arrays import Rows
+from cpmmd.core.arrays import Objects, Rows
 from cpmmd.core.text import counted
-from cpmmd.data.design import AUTO, BLOCKS_NOTE, Coded, Design, DesignOptions, all_codes, codes, make_design
-from cpmmd.data.gaps import IMPUTE, check_present, drop_missing, find_gaps
+from cpmmd.data.design import AUTO, BLOCKS_NOTE, GROUPS, STRATA, Coded, Design, DesignOptions, all_codes, both, codes, make_design
 from cpmmd.data.notices import block_length, notices, telling_columns
 from cpmmd.data.numbers import Chosen, Numbers, Stacked
-from cpmmd.data.table import Objects, Table, read_table
-from cpmmd.errors import InputError, Said, SampleName, Setting, Words, name_some
+from cpmmd.data.table import IMPUTE, Table, check_present, drop_missing, find_gaps, read_table
+from cpmmd.errors import InputError, Said, SampleName, Words, name_some
 
-# Columns of two samples, matched by name where both have them.
+OTHER_COLUMNS = (
+    "{Every} samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that they "
+    "match."
+)
+OTHER_KIND = (
+    "A column must be of one kind in {every} samples. {clash} are numbers, dates or text in one and something else in the other; "
+    "convert them."
+)
+LONG_BLOCKS = (
+    "Rows of {every} samples must be enough for blocks that are as long as rows depend on each other. They do so over about "
+    "{length} rows ({trait}), and the {smaller} sample has {rows}. Take several times {length} rows of each sample, name "
+    "separate runs with {groups}, or the part of the day or week that a row is of with {strata}."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The rows of all samples before any encoding is fitted, those of the first sample first."""
+
+    numbers: Numbers
+    number_names: tuple[str, ...]
+    dates: frozenset[str]
+    categories: Mapping[str, Objects]
+    sizes: tuple[int, ...]  # rows of each sample
+    row_shape: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)  # which columns are ``"integer"`` or ``"boolean"``
+    kept: Rows | None = None  # the rows' numbers in their own sample as it came; None when no row was left out
+    open_ended: bool = False  # other rows will be encoded later: categories keep a level for what they may bring
+    design: Design | None = None  # which relabelings are allowed; None allows all
+
+    @property
+    def m(self) -> int:
+        """Rows of X, of two samples."""
+        m, _ = self.sizes
+        return m
+
+    @property
+    def n(self) -> int:
+        """Rows of Y, of two samples."""
+        _, n = self.sizes
+        return n
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column names as the data had them."""
+        return (*self.number_names, *self.categories)
+
+
+def read_pool(x: object, y: object, *, missing: str = "error", design: DesignOptions | None = None) -> Pool:
+    """Read two samples, match their columns, deal with missing values, and make the design."""
+    return read_samples({"x": x, "y": y}, missing=missing, design=design)
+
+
+def read_samples(samples: Mapping[str, object], *, missing: str = "error", design: DesignOptions | None = None) -> Pool:
+    """Read samples, match their columns, deal with missing values, and make the design; keys are what messages call them."""
+    validation.missing(missing)
+    asked = DesignOptions() if design is None else design
+    read = {name: asked.set_aside(read_table(data, name), name, tuple(samples)) for name, data in samples.items()}
+    tables, notes = check_tables(match_columns(read), missing=missing)
+    tables, left = _in_whole_pairs(tables, range(1, len(tables)))  # laying them out does so with the first
+    pool = lay_out(tables, asked, (*notes, *left))
+    return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
 
 
 def only_in(columns: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -27,141 +87,131 @@ def only_in(columns: Sequence[str], others: Sequence[str]) -> list[str]:
     return [column for column in columns if column not in known]
 
 
-def match_columns(a: Table, b: Table) -> Table:
-    """Return ``b`` with the columns in the order of ``a``; names decide where both samples have them."""
+def match_columns(tables: Mapping[str, Table]) -> dict[str, Table]:
+    """Return the tables with the columns in the order of the first; names decide where both have them."""
+    first, *others = tables
+    return {first: tables[first]} | {name: _match(tables, (first, name)) for name in others}
+
+
+def _match(tables: Mapping[str, Table], names: tuple[str, str]) -> Table:
+    """Return the second of two tables in the form of the first."""
+    (a, b), every = (tables[name] for name in names), both(len(tables))
+    only = zip(names, (only_in(a.names, b.names), only_in(b.names, a.names)), strict=True) if a.named and b.named else ()
+    fields: dict[str, object] = {"x": SampleName(names[0]), "y": SampleName(names[1]), "Every": every.capitalize()}
+    fields["difference"] = Said(_say_difference, tuple(only))
     if len(a.names) != len(b.names):
-        raise InputError(
-            "Both samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that "
-            "they match.",
-            m=len(a.names),
-            n=len(b.names),
-            difference=Said(_name_difference, a, b),
-            x=SampleName("x"),
-            y=SampleName("y"),
-        )
+        raise InputError(OTHER_COLUMNS, **fields, m=len(a.names), n=len(b.names))
     if not (a.named and b.named):
-        return _match_positions(a, b)
+        if a.categories or b.categories:
+            frames = f"pass {every} samples as data frames. Got one array and one frame."
+            raise InputError(f"Text columns are matched by name: {frames}")
+        if a.row_shape != b.row_shape:
+            shapes = "{Every} samples must have rows of one shape. Got {of_x} in {x} and {of_y} in {y}."
+            raise InputError(shapes, **fields, of_x=a.row_shape, of_y=b.row_shape)
+        return replace(b, number_names=a.number_names, dates=a.dates)
     if set(a.names) != set(b.names):
-        raise InputError(
-            "Both samples must have the same column names{difference}; rename or drop columns.",
-            difference=Said(_name_difference, a, b),
-        )
-    _check_kinds(a, b)
-    order = [b.number_names.index(name) for name in a.number_names]
-    return replace(b, numbers=Chosen(b.numbers, columns=np.array(order, dtype=int)), number_names=a.number_names)
-
-
-def _match_positions(a: Table, b: Table) -> Table:
-    if a.categories or b.categories:
-        raise InputError("Text columns are matched by name: pass both samples as data frames. Got one array and one frame.")
-    if a.row_shape != b.row_shape:
-        raise InputError(
-            "Both samples must have rows of one shape. Got {of_x} in {x} and {of_y} in {y}.",
-            of_x=a.row_shape,
-            of_y=b.row_shape,
-            x=SampleName("x"),
-            y=SampleName("y"),
-        )
-    return replace(b, number_names=a.number_names, dates=a.dates)
-
-
-def _check_kinds(a: Table, b: Table) -> None:
+        raise InputError("{Every} samples must have the same column names{difference}; rename or drop columns.", **fields)
     clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
     if clash:
-        raise InputError(
-            f"A column must be of one kind in both samples. {name_some(clash)} are numbers, dates or text in one and "
-            "something else in the other; convert them."
-        )
+        raise InputError(OTHER_KIND, every=every, clash=name_some(clash))
+    order = np.array([b.number_names.index(name) for name in a.number_names], dtype=int)
+    return replace(b, numbers=Chosen(b.numbers, columns=order), number_names=a.number_names)
 
 
-def _name_difference(words: Words, a: Table, b: Table) -> str:
-    """Say which columns only one of two named tables has, in brackets."""
-    if not (a.named and b.named):
-        return ""
-    only = {"x": sorted(only_in(a.names, b.names)), "y": sorted(only_in(b.names, a.names))}
-    parts = [f"only in {words.sample(name)}: {name_some(columns)}" for name, columns in only.items() if columns]
+def _say_difference(words: Words, only: tuple[tuple[str, list[str]], ...]) -> str:
+    """Say which columns only one of two samples has, in brackets."""
+    parts = [f"only in {words.sample(name)}: {name_some(sorted(columns))}" for name, columns in only if columns]
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-@dataclass(frozen=True, eq=False)
-class Pool:
-    """The pool of both samples before any encoding is fitted: rows of X first.
+def check_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Table], tuple[str, ...]]:
+    """Return tables with enough rows, finite values and missing ones dealt with, and notes; keys are what messages call them."""
+    for name, table in tables.items():
+        if table.rows < 2:
+            raise InputError("Each sample must have at least 2 rows. {Sample} has {rows}.", sample=name, rows=table.rows)
+    gaps = {name: find_gaps(table, name) for name, table in tables.items()}
+    notes: list[str] = []
+    if missing == "error":
+        check_present(gaps)
+    elif missing == "drop":
+        return [drop_missing(table, name, gaps[name], notes) for name, table in tables.items()], tuple(notes)
+    return list(tables.values()), ()
 
-    ``kinds`` names the integer and boolean columns; ``kept`` are the rows' numbers in their own sample as it came, None when
-    no row was left out. ``open_ended`` says that other rows will be encoded later: categories then keep a level for what they
-    may bring. ``design`` says which relabelings are allowed; None allows all.
+
+def pool_tables(*tables: Table, notes: tuple[str, ...] = (), open_ended: bool = False) -> Pool:
+    """Return the pool of tables with the same columns in the same order."""
+    first, whole = tables[0], all(table.kept is None for table in tables)
+    return Pool(
+        numbers=Stacked(tuple(table.numbers for table in tables)),
+        number_names=first.number_names,
+        dates=first.dates,
+        categories={c: np.concatenate([table.categories[c] for table in tables]) for c in first.categories},
+        sizes=tuple(table.rows for table in tables),
+        row_shape=first.row_shape,
+        notes=notes,
+        kinds={c: kind for c, kind in first.kinds.items() if all(table.kinds.get(c) == kind for table in tables)},
+        kept=None if whole else np.concatenate([np.arange(t.rows) if t.kept is None else t.kept for t in tables]),
+        open_ended=open_ended,
+    )
+
+
+def pool_of_one(table: Table) -> Pool:
+    """Return one table as a pool, to fit an encoding on or to encode."""
+    return pool_tables(table, open_ended=True)
+
+
+def take_rows(pool: Pool, rows: Rows) -> Pool:
+    """Return some rows of a pool, those of each sample together."""
+    kept = np.concatenate([np.arange(size) for size in pool.sizes]) if pool.kept is None else pool.kept
+    sample = np.searchsorted(np.cumsum(pool.sizes), rows, side="right")
+    return replace(
+        pool,
+        numbers=Chosen(pool.numbers, rows=rows),
+        categories={column: values[rows] for column, values in pool.categories.items()},
+        sizes=tuple(np.bincount(sample, minlength=len(pool.sizes)).tolist()),
+        kept=kept[rows],
+    )
+
+
+def lay_out(tables: Sequence[Table], asked: DesignOptions, notes: tuple[str, ...] = ()) -> Pool:
+    """Return the pool of tables with the design that was asked for; rows of strata without a partner are left out.
+
+    So are rows of the first table whose partners in others were dropped for missing values. A reference that is kept in a file
+    does not know what it lost, so that it is up to the caller to leave out rows of the others in turn.
     """
-
-    numbers: Numbers
-    number_names: tuple[str, ...]
-    dates: frozenset[str]
-    categories: Mapping[str, Objects]
-    m: int
-    n: int
-    row_shape: tuple[int, ...]
-    notes: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    kept: Rows | None = None
-    open_ended: bool = False
-    design: Design | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Column names as the data had them."""
-        return (*self.number_names, *self.categories)
-
-
-def read_pool(x: Any, y: Any, *, missing: str = "error", design: DesignOptions | None = None) -> Pool:
-    """Read both samples, match their columns, deal with missing values, and make the design."""
-    validation.missing(missing)
-    asked = DesignOptions() if design is None else design
-    a, b = asked.set_aside(read_table(x, "x"), "x"), asked.set_aside(read_table(y, "y"), "y")
-    (a, b), notes = check_tables({"x": a, "y": match_columns(a, b)}, missing=missing)
-    whole, left = _in_whole_pairs(b, a)
-    b = b.take(whole) if left else b
-    pool = lay_out(pool_tables(a, b, (*notes, *left)), a, b, asked)
-    return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
-
-
-def lay_out(pool: Pool, a: Table, b: Table, asked: DesignOptions) -> Pool:
-    """Return the pool of two tables with the design that was asked for; rows of strata without a partner are left out.
-
-    So are rows of ``a`` whose partners in ``b`` were dropped for missing values. A reference that is kept in a file does not know
-    what it lost, so that it is up to the caller to leave out rows of ``b`` in turn.
-    """
+    tables, left = _in_whole_pairs(tables, (0,))
+    pool = pool_tables(*tables, notes=(*notes, *left))
     if not asked.given:
         return pool
-    whole, left = _in_whole_pairs(a, b)
-    if left:
-        pool, a = take_rows(pool, np.concatenate([whole, np.arange(pool.m, pool.m + pool.n)])), a.take(whole)
-        pool = replace(pool, notes=(*pool.notes, *left))
-    coded = all_codes(a.aside, b.aside)
+    coded = all_codes(*(table.aside for table in tables))
     block_rows, said = _block_rows(pool, asked, coded)
-    design, rows, notes = make_design(coded, (pool.m, pool.n), block_rows, asked.described)
-    notes += said
-    if len(rows) < pool.m + pool.n:
+    design, rows, left = make_design(coded, pool.sizes, block_rows, asked.described)
+    if len(rows) < sum(pool.sizes):
         pool = take_rows(pool, rows)
-    return replace(pool, design=design, notes=(*pool.notes, *notes))
+    return replace(pool, design=design, notes=(*pool.notes, *left, *said))
 
 
-def _in_whole_pairs(table: Table, other: Table) -> tuple[Rows, list[str]]:
-    """Return the rows whose partners were not all dropped from the other table for missing values, and a note on the rest."""
-    if "pairs" not in other.lost:
-        return np.arange(table.rows), []
-    beside = np.concatenate([other.aside["pairs"], other.lost["pairs"]])
-    pair = codes(table.aside["pairs"], beside, "pairs")[0]
-    own, there, gone = np.split(pair, [table.rows, table.rows + other.rows])
-    torn = np.isin(own, np.setdiff1d(gone, there))
-    if not torn.any():
-        return np.arange(table.rows), []
-    if torn.all():
-        raise InputError(
-            "Pairs must have rows without missing values in both samples. None has; try {impute}.",
-            parameter="pairs",
-            impute=IMPUTE,
-        )
-    left = counted(len(np.unique(own[torn])), "pair left out whole: its other row", "pairs left out whole: their other rows")
-    return np.flatnonzero(~torn), [f"{left} had missing values"]
+def _in_whole_pairs(tables: Sequence[Table], of: Iterable[int]) -> tuple[list[Table], list[str]]:
+    """Return the tables, some of them without the rows whose partners another lost for missing values, and notes on those."""
+    every, notes = list(tables), list[str]()
+    if not any("pairs" in table.lost for table in tables):
+        return every, notes
+    values = [(table.aside["pairs"], table.lost.get("pairs", table.aside["pairs"][:0])) for table in tables]
+    ends = np.cumsum([len(part) for kept_and_lost in values for part in kept_and_lost])
+    numbers = np.split(codes([np.concatenate(kept_and_lost) for kept_and_lost in values], "pairs")[0], ends[:-1])
+    kept, gone = numbers[::2], [np.setdiff1d(lost, kept) for kept, lost in zip(numbers[::2], numbers[1::2], strict=True)]
+    for i in of:
+        own = kept[i]
+        torn = np.isin(own, np.concatenate([lost for j, lost in enumerate(gone) if j != i]))
+        if len(own) and torn.all():
+            rule = "Pairs must have rows without missing values in {every} samples. None has; try {impute}."
+            raise InputError(rule, parameter="pairs", every=both(len(tables)), impute=IMPUTE)
+        if torn.any():
+            pairs = len(np.unique(own[torn]))
+            pairs_out = counted(pairs, "pair left out whole: its other row", "pairs left out whole: their other rows")
+            notes.append(f"{pairs_out} had missing values")
+            every[i] = every[i].take(~torn)
+    return every, notes
 
 
 def _block_rows(pool: Pool, asked: DesignOptions, coded: Coded) -> tuple[int | None, list[str]]:
@@ -172,77 +222,9 @@ def _block_rows(pool: Pool, asked: DesignOptions, coded: Coded) -> tuple[int | N
         return int(asked.blocks), [BLOCKS_NOTE]
     telling = telling_columns(pool)
     found = block_length(pool, leave=tuple(telling), strata=coded["strata"][0] if "strata" in coded else None)
-    if found.rows > min(pool.m, pool.n):
-        raise InputError(
-            "Rows of both samples must be enough for blocks that are as long as rows depend on each other. They do so over about "
-            "{length} rows ({trait}), and the smaller sample has {rows}. Take several times {length} rows of each sample, name "
-            "separate runs with {groups}, or the part of the day or week that a row is of with {strata}.",
-            parameter="blocks",
-            length=found.rows,
-            trait=found.trait,
-            rows=min(pool.m, pool.n),
-            groups=Setting("groups"),
-            strata=Setting("strata"),
-        )
+    if found.rows > min(pool.sizes):
+        every, smaller = ("both", "smaller") if len(pool.sizes) == 2 else ("all", "smallest")
+        seen: dict[str, object] = {"length": found.rows, "trait": found.trait, "rows": min(pool.sizes)}
+        raise InputError(LONG_BLOCKS, parameter="blocks", every=every, smaller=smaller, groups=GROUPS, strata=STRATA, **seen)
     length = f"{found.rows} rows for {found.trait}" if found.trait else "one row, for no dependence was seen"
     return found.rows, [f"{BLOCKS_NOTE}; their length is {length}", *telling.values()]
-
-
-def take_rows(pool: Pool, rows: Rows) -> Pool:
-    """Return some rows of a pool, ascending."""
-    m = int(np.count_nonzero(rows < pool.m))
-    kept = np.concatenate([np.arange(pool.m), np.arange(pool.n)]) if pool.kept is None else pool.kept
-    return replace(
-        pool,
-        numbers=Chosen(pool.numbers, rows=rows),
-        categories={column: values[rows] for column, values in pool.categories.items()},
-        m=m,
-        n=len(rows) - m,
-        kept=kept[rows],
-    )
-
-
-def check_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Table], tuple[str, ...]]:
-    """Return tables with enough rows, finite values and missing ones dealt with, and notes; keys are what messages call them."""
-    for name, table in tables.items():
-        _check_rows(table, name)
-    gaps = {name: find_gaps(table, name) for name, table in tables.items()}
-    notes: list[str] = []
-    if missing == "error":
-        check_present(gaps)
-    elif missing == "drop":
-        return [drop_missing(table, name, gaps[name], notes) for name, table in tables.items()], tuple(notes)
-    return list(tables.values()), ()
-
-
-def pool_tables(a: Table, b: Table, notes: tuple[str, ...] = (), *, open_ended: bool = False) -> Pool:
-    """Return the pool of two tables with the same columns in the same order."""
-    return Pool(
-        numbers=Stacked(a.numbers, b.numbers),
-        number_names=a.number_names,
-        dates=a.dates,
-        categories={c: np.concatenate([a.categories[c], b.categories[c]]) for c in a.categories},
-        m=a.rows,
-        n=b.rows,
-        row_shape=a.row_shape,
-        notes=notes,
-        kinds=dict(a.kinds.items() & b.kinds.items()),
-        kept=_kept(a, b),
-        open_ended=open_ended,
-    )
-
-
-def _kept(a: Table, b: Table) -> Rows | None:
-    if a.kept is None and b.kept is None:
-        return None
-    return np.concatenate([np.arange(t.rows) if t.kept is None else t.kept for t in (a, b)])
-
-
-def pool_of_one(table: Table) -> Pool:
-    """Return one table as a pool without a second sample yet, to fit an encoding on or to encode."""
-    return pool_tables(table, table.take(np.arange(0)), open_ended=True)
-
-
-def _check_rows(table: Table, name: str) -> None:
-    if table.rows < 2:
-        raise InputError("Each sample must have at least 2 rows. {Sample} has {rows}.", sample=name, rows=table.rows)

@@ -1,4 +1,4 @@
-"""Preparation: encoding, imputation and scaling, fitted on the rows that the level rules allow.
+"""Preparation: encoding, imputation and scaling, fitted on the rows that the level rules allow, and the matrix that they give.
 
 A split procedure fits on its training rows only, an unsplit one on the whole pool (which is symmetric in the labels).
 """
@@ -12,25 +12,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.core.arrays import Array, Labels, Rows
+from cpmmd.core.arrays import Array, Labels, Objects, Rows
 from cpmmd.data.numbers import Numbers
 from cpmmd.data.pool import Pool
-from cpmmd.data.table import Objects
 from cpmmd.errors import InputError
 
-# The pool of two samples as one matrix: what every procedure below the data works on.
+MAX_LEVELS = 50  # of a category; the rarer ones share one level
+ONE_HOT = np.sqrt(0.5)  # two different categories are then at distance 1
+WHOLE_VALUES = 2**24  # numbers that are looked at as one matrix: 128 MB
+ORDINARY = (1e-100, 1e100)  # sizes whose fourth powers are still numbers
+MISSING = "(missing)"
+OTHER = "(other)"
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedPool:
-    """Pooled rows, the first ``m`` of which are the sample X and the rest the sample Y.
-
-    ``row_shape`` is the shape of a row before it was flattened, where that is more than a number of columns.
-    """
+    """The rows of two samples as one matrix."""
 
     matrix: Array
-    m: int
-    row_shape: tuple[int, ...] | None = None
+    m: int  # rows of X, which come first
+    row_shape: tuple[int, ...] | None = None  # of a row before it was flattened, where that is more than a number of columns
 
     @property
     def n(self) -> int:
@@ -56,14 +57,6 @@ class PreparedPool:
         return float(np.linalg.norm(self.matrix / scale)) * scale / self.size
 
 
-MAX_LEVELS = 50  # of a category; the rarer ones share one level
-ONE_HOT = np.sqrt(0.5)  # two different categories are then at distance 1
-WHOLE_VALUES = 2**24  # numbers that are looked at as one matrix: 128 MB
-ORDINARY = (1e-100, 1e100)  # sizes whose fourth powers are still numbers
-MISSING = "(missing)"
-OTHER = "(other)"
-
-
 @dataclass(frozen=True, eq=False)
 class Preparation:
     """Fitted encoding from tables to matrices."""
@@ -82,21 +75,14 @@ class Preparation:
         """Fit on some rows of the pool (all of them when None)."""
         validation.scale(scale)
         unit = _unit(samples.numbers, rows)
-        moments = _Moments.of(samples, rows, unit)
+        fill, mean, deviation, absent = _moments(samples, rows, unit)
         is_date = np.array([name in samples.dates for name in samples.number_names], dtype=bool)
-        origin, spread = np.where(is_date, moments.fill, 0.0), np.full(len(moments.fill), unit)
+        origin, spread = np.where(is_date, fill, 0.0), np.full(len(fill), unit)
         if scale == "standard":
-            origin, spread = moments.mean, moments.spread
-        keep_other = samples.open_ended
-        levels = {c: _levels(v if rows is None else v[rows], keep_other) for c, v in samples.categories.items()}
-        return cls(
-            number_names=samples.number_names,
-            fill=moments.fill,
-            origin=origin,
-            scale=np.where(spread > 0, spread, unit),
-            indicators=moments.absent,
-            levels=levels,
-        )
+            origin, spread = mean, deviation
+        every = slice(None) if rows is None else rows
+        levels = {column: _levels(values[every], samples.open_ended) for column, values in samples.categories.items()}
+        return cls(samples.number_names, fill, origin, np.where(spread > 0, spread, unit), absent, levels)
 
     @property
     def feature_columns(self) -> tuple[str, ...]:
@@ -108,11 +94,7 @@ class Preparation:
     def features(self) -> tuple[str, ...]:
         """Name of each matrix column."""
         flags = [f"{self.number_names[j]} {MISSING}" for j in self.indicators]
-        return (
-            *self.number_names,
-            *flags,
-            *(f"{c}={level}" for c, kept in self.levels.items() for level in kept),
-        )
+        return (*self.number_names, *flags, *(f"{c}={level}" for c, kept in self.levels.items() for level in kept))
 
     def transform(self, samples: Pool, rows: Rows | None = None) -> Array:
         """Return the matrix of some rows of the pool (all of them when None)."""
@@ -121,44 +103,33 @@ class Preparation:
         filled = np.where(absent, self.fill, numbers) if absent.any() else numbers
         with np.errstate(over="ignore", invalid="ignore"):
             parts = [(filled - self.origin) / self.scale, absent[:, list(self.indicators)].astype(np.float64)]
-        for column, kept in self.levels.items():
-            values = samples.categories[column]
-            parts.append(_one_hot(values if rows is None else values[rows], kept))
+        every = slice(None) if rows is None else rows
+        parts += [_one_hot(samples.categories[column][every], kept) for column, kept in self.levels.items()]
         matrix = np.ascontiguousarray(np.hstack(parts))
         if not np.isfinite(matrix).all():
             raise InputError("Values are too large to be scaled in double precision (beyond 1e150). Rescale the columns first.")
         return matrix
 
 
-@dataclass(frozen=True, eq=False)
-class _Moments:
-    """Median, mean and standard deviation of each number column, and the columns with missing values."""
+def _moments(samples: Pool, rows: Rows | None, unit: float) -> tuple[Array, Array, Array, tuple[int, ...]]:
+    """Return median, mean and standard deviation of each number column, and the columns with missing values.
 
-    fill: Array
-    mean: Array
-    spread: Array
-    absent: tuple[int, ...]
-
-    @classmethod
-    def of(cls, samples: Pool, rows: Rows | None, unit: float) -> _Moments:
-        """Take them over some rows of the pool, in ``unit`` so that squares are finite; many rows in passes over blocks."""
-        numbers = samples.numbers
-        count, width = (len(numbers) if rows is None else len(rows)), numbers.shape[1]
-        if count * width > WHOLE_VALUES:
-            mean = sum(((block / unit).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
-            if not np.isnan(mean).any():  # nothing is missing, so the fill only says where dates begin
-                squares = sum((np.square(block / unit - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
-                return cls(mean * unit, mean * unit, np.sqrt(squares / count) * unit, ())
-        return cls._whole(np.asarray(numbers) if rows is None else numbers[rows], unit)
-
-    @classmethod
-    def _whole(cls, numbers: Array, unit: float) -> _Moments:
-        absent = np.isnan(numbers)
-        fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(numbers.T, absent.T, strict=True)])
-        filled = np.where(absent, fill, numbers)
-        with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are refused when they are transformed
-            mean, spread = (filled / unit).mean(axis=0) * unit, (filled / unit).std(axis=0) * unit
-        return cls(fill, mean, spread, tuple(np.flatnonzero(absent.any(axis=0)).tolist()))
+    They are taken over some rows of the pool, in ``unit`` so that squares are finite; of many rows in passes over blocks.
+    """
+    numbers = samples.numbers
+    count, width = (len(numbers) if rows is None else len(rows)), numbers.shape[1]
+    if count * width > WHOLE_VALUES:
+        mean = sum(((block / unit).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
+        if not np.isnan(mean).any():  # nothing is missing, so the median only says where dates begin
+            squares = sum((np.square(block / unit - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
+            return mean * unit, mean * unit, np.sqrt(squares / count) * unit, ()
+    whole = np.asarray(numbers) if rows is None else numbers[rows]
+    absent = np.isnan(whole)
+    fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(whole.T, absent.T, strict=True)])
+    filled = np.where(absent, fill, whole)
+    with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are refused when they are transformed
+        mean, spread = (filled / unit).mean(axis=0) * unit, (filled / unit).std(axis=0) * unit
+    return fill, mean, spread, tuple(np.flatnonzero(absent.any(axis=0)).tolist())
 
 
 def _unit(numbers: Numbers, rows: Rows | None) -> float:

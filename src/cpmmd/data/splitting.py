@@ -1,4 +1,4 @@
-"""Stratified, shuffled halves."""
+"""Stratified, shuffled halves; a row that stands in both samples must not be trained on in one copy and tested in the other."""
 
 from __future__ import annotations
 
@@ -7,14 +7,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core.arrays import Rows
+from cpmmd.core.text import counted
 from cpmmd.data.design import Design
 from cpmmd.data.pool import Pool
 from cpmmd.errors import InputError, Setting, TooFewUnitsError
 
-# Rows that stand in both samples: a split must not train on one copy and test on the other.
-
-
+UNSPLIT = Setting("method", "median")  # a method that does not split
 DISTINCT = 0.9  # share of different rows within each sample from which an equal row in the other is the same record, not chance
+FEW_ROWS = (
+    "A split test needs at least 2 training and 2 test rows of each sample: {sample} has {rows} rows, which {fraction} splits "
+    "into {train} and {test}. Give more rows, split otherwise, or use a method that does not split, such as {other}."
+)
+FEW_BESIDE_RECORDS = (
+    "A split test needs at least 2 training and 2 test rows of each sample. Rows that stand in both samples stay on one side of "
+    "the split, and leave too few on the other; use a method that does not split, such as {other}."
+)
+FEW_UNITS = (
+    "A split test needs units of each sample on either side of the split, and {design} have too few. Use a method that does not "
+    "split, such as {other}."
+)
+FEW_ROWS_OF_UNITS = (
+    "A split test needs at least 2 training rows of each sample, and {design} leave {m} and {n}. Split otherwise, or use a "
+    "method that does not split, such as {other}."
+)
 
 
 def shared_records(pool: Pool) -> Rows:
@@ -23,21 +38,16 @@ def shared_records(pool: Pool) -> Rows:
     Discrete data repeat by chance, within samples as much as between them, and are exchangeable as they are: there nothing
     is shared. Where rows are otherwise all different, a row of X that stands in Y too is one record.
     """
-    codes = _row_codes(pool)
+    numbers = np.asarray(pool.numbers) + 0.0  # no negative zero
+    categories = [np.unique([str(v) for v in values], return_inverse=True)[1] for values in pool.categories.values()]
+    rows = np.ascontiguousarray(np.column_stack([numbers, *categories]))
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    codes = np.asarray(np.unique(keys, return_inverse=True)[1]).ravel()  # the same for rows that are equal in every column
     of_x, of_y = np.unique(codes[: pool.m]), np.unique(codes[pool.m :])
     shared = np.intersect1d(of_x, of_y, assume_unique=True)
     if len(of_x) < DISTINCT * pool.m or len(of_y) < DISTINCT * pool.n or not len(shared):
         return np.full(len(codes), -1)
     return np.where(np.isin(codes, shared), codes, -1)
-
-
-def _row_codes(pool: Pool) -> Rows:
-    """Return a number for each row, the same for rows that are equal in every column."""
-    numbers = np.asarray(pool.numbers) + 0.0  # no negative zero
-    categories = [np.unique([str(v) for v in values], return_inverse=True)[1] for values in pool.categories.values()]
-    rows = np.ascontiguousarray(np.column_stack([numbers, *categories]))
-    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    return np.asarray(np.unique(keys, return_inverse=True)[1]).ravel()
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +66,12 @@ def split_pool(pool: Pool, train_fraction: float, rng: np.random.Generator, *, a
     With a design its units are split, stratum by stratum, and pairs stay whole.
     """
     if pool.design is not None:
-        return split_design(pool.design, train_fraction, rng, at_most=at_most), ""
-    split, records = stratified_split(pool.m, pool.n, train_fraction, rng, at_most=at_most), shared_records(pool)
+        return _split_design(pool.design, train_fraction, rng, at_most=at_most), ""
+    split, records = _split_samples((pool.m, pool.n), train_fraction, rng, at_most=at_most), shared_records(pool)
     count = len(np.unique(records[records >= 0]))
     if not count:
         return split, ""
-    note = f"{'1 row stands' if count == 1 else f'{count} rows stand'} in both samples; each is kept on one side of the split"
+    note = f"{counted(count, 'row stands', 'rows stand')} in both samples; each is kept on one side of the split"
     return _keep_records_whole(split, records, pool.m), note
 
 
@@ -76,34 +86,29 @@ def _keep_records_whole(split: Split, records: Rows, m: int) -> Split:
     x, y = order[order < m], order[order >= m]
     sizes = [int(np.count_nonzero(training[part])) for part in (x, y)]
     if min(*sizes, m - sizes[0], len(y) - sizes[1]) < 2:
-        raise InputError(
-            "A split test needs at least 2 training and 2 test rows of each sample. Rows that stand in both samples stay on one "
-            "side of the split, and leave too few on the other; use a method that does not split, such as {other}.",
-            other=Setting("method", "median"),
-        )
+        raise InputError(FEW_BESIDE_RECORDS, other=UNSPLIT)
     train, test = (np.concatenate([x[mask[x]], y[mask[y]]]) for mask in (training, ~training))
     return Split(train, sizes[0], test, m - sizes[0])
 
 
-def stratified_split(m: int, n: int, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> Split:
+def _split_samples(rows: tuple[int, int], train_fraction: float, rng: np.random.Generator, *, at_most: int | None) -> Split:
     """Split each sample at random; both parts keep at least 2 rows of either sample.
 
     At most ``at_most`` rows are training rows, shared out as the fraction would have it.
     """
-    m_train, n_train = _train_size("x", m, train_fraction), _train_size("y", n, train_fraction)
-    if at_most is not None and m_train + n_train > at_most:
-        share = at_most / (m_train + n_train)
-        m_train, n_train = max(2, int(m_train * share)), max(2, int(n_train * share))
+    (m, n), train = rows, [round(count * train_fraction) for count in rows]
+    for sample, count, size in zip("xy", rows, train, strict=True):
+        if size < 2 or count - size < 2:
+            fraction, test = Setting("train_fraction", train_fraction), count - size
+            raise InputError(FEW_ROWS, sample=sample, rows=count, fraction=fraction, train=size, test=test, other=UNSPLIT)
+    if at_most is not None and sum(train) > at_most:
+        train = [max(2, int(size * (at_most / sum(train)))) for size in train]
     x, y = rng.permutation(m), m + rng.permutation(n)
-    return Split(
-        train=np.concatenate([x[:m_train], y[:n_train]]),
-        m_train=m_train,
-        test=np.concatenate([x[m_train:], y[n_train:]]),
-        m_test=m - m_train,
-    )
+    halves = [np.concatenate([x[: train[0]], y[: train[1]]]), np.concatenate([x[train[0] :], y[train[1] :]])]
+    return Split(halves[0], train[0], halves[1], m - train[0])
 
 
-def split_design(design: Design, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> Split:
+def _split_design(design: Design, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> Split:
     """Split the units of a design: each stratum as the fraction has it, those that cannot be split as a whole on either side."""
     share = train_fraction if at_most is None else min(train_fraction, at_most / len(design.unit))
     side = np.arange(design.size) >= design.first
@@ -120,42 +125,13 @@ def split_design(design: Design, train_fraction: float, rng: np.random.Generator
     training |= np.isin(design.strata, chosen)
     for of_training in (True, False):
         if {False, True} != set(side[training == of_training].tolist()):
-            raise TooFewUnitsError(
-                "A split test needs units of each sample on either side of the split, and {design} have too few. Use a method "
-                "that does not split, such as {other}.",
-                design=str(design),
-                other=Setting("method", "median"),
-            )
+            raise TooFewUnitsError(FEW_UNITS, design=str(design), other=UNSPLIT)
     rows = np.arange(len(design.unit))
     mask = training[design.unit]
     m_train = int(np.count_nonzero(mask[: design.rows[0]]))
     if min(m_train, n_train := int(np.count_nonzero(mask)) - m_train) < 2:
-        raise TooFewUnitsError(
-            "A split test needs at least 2 training rows of each sample, and {design} leave {m} and {n}. Split otherwise, or use "
-            "a method that does not split, such as {other}.",
-            design=str(design),
-            m=m_train,
-            n=n_train,
-            other=Setting("method", "median"),
-        )
+        raise TooFewUnitsError(FEW_ROWS_OF_UNITS, design=str(design), m=m_train, n=n_train, other=UNSPLIT)
     return Split(rows[mask], m_train, rows[~mask], design.rows[0] - m_train)
-
-
-def _train_size(name: str, rows: int, train_fraction: float) -> int:
-    size = round(rows * train_fraction)
-    if size < 2 or rows - size < 2:
-        raise InputError(
-            "A split test needs at least 2 training and 2 test rows of each sample: {sample} has {rows} rows, which {fraction} "
-            "splits into {train} and {test}. Give more rows, split otherwise, or use a method that does not split, such as "
-            "{other}.",
-            sample=name,
-            rows=rows,
-            fraction=Setting("train_fraction", train_fraction),
-            train=size,
-            test=rows - size,
-            other=Setting("method", "median"),
-        )
-    return size
 
 
 def set_aside(rows: int, fraction: float, rng: np.random.Generator, *, at_most: int) -> tuple[Rows, Rows]:

@@ -1,33 +1,43 @@
-"""One sample as a table: numbers, dates and categories, whatever object it came in."""
+"""One sample as a table: numbers, dates and categories, whatever object it came in, and where its values are missing."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 
-from cpmmd.core.arrays import Array, Rows
-from cpmmd.data.numbers import (
-    EXACT,
-    Chosen,
-    Chunked,
-    Columns,
-    Matrix,
-    Numbers,
-    beyond_exact,
-    category_text,
-    is_missing,
-    is_number,
-    is_plain,
-)
-from cpmmd.errors import InputError, name_some
+from cpmmd.core.arrays import Array, Labels, Rows
+from cpmmd.core.arrays import Objects as Objects
+from cpmmd.core.text import counted
+from cpmmd.data.numbers import Chosen, Columns, Matrix, Numbers, Values, beyond_exact, category_text, is_missing, is_number
+from cpmmd.errors import InputError, Said, Setting, Words, name_some
 
-Objects = npt.NDArray[np.object_]
+Frame: TypeAlias = nw.DataFrame[Any]
+Series: TypeAlias = nw.Series[Any]
 SECONDS_A_DAY = 86_400.0
+DROP, IMPUTE = Setting("missing", "drop"), Setting("missing", "impute")
+PASS_ONE = "Pass {drop} to leave those rows out, or {impute} to fill them in and test missingness too."
+TENSOR = "{Sample} is a tensor of type {dtype} that cannot be read as numbers ({error}). Convert it to float64 first."
+NO_KIND = (
+    "Columns must hold numbers, booleans, dates or text. Column {column!r} of {sample} has type {dtype}; convert or drop it."
+)
+MIXTURE = (
+    "A column must hold numbers or text, not both. Column {column!r} of {sample} has {numbers} and text, the first {first} in "
+    "row {row} (counted from 0). Correct it, or convert the column with .astype(str) to take its values as categories."
+)
+TOO_LONG = (
+    "Whole numbers must be within 2^53 of zero, or they would be rounded. {where}{sample} has longer ones; if they are "
+    "identifiers, leave them out or pass them as text."
+)
+COMPLEX = "A sample must hold real numbers. Complex data not supported: {sample} has {dtype}; pass two columns for each."
+NO_NUMBERS = (
+    "Arrays must hold real numbers. {Sample} has dtype {dtype}; for text or mixed columns pass a data frame (pandas, polars or "
+    "pyarrow), whose text columns are treated as categories."
+)
+INFINITE = "Values must be finite. {Sample} has infinite ones in columns {where}; replace or remove them."
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +55,9 @@ class Table:
     kept: Rows | None = None  # row numbers in the data as it came, when some rows were left out; None for all
     columns: tuple[str, ...] = ()  # all names in the order of the data
     # values that are not compared but say which rows belong together, by the argument that named them
-    aside: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    aside: Mapping[str, Values] = field(default_factory=dict)
     # the same of rows that were dropped for missing values, whose partners may still be elsewhere
-    lost: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    lost: Mapping[str, Values] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -59,7 +69,7 @@ class Table:
         """All column names, numeric ones first."""
         return (*self.number_names, *self.categories)
 
-    def take(self, rows: npt.NDArray[Any]) -> Table:
+    def take(self, rows: Rows | Labels) -> Table:
         """Return some rows, by number or by mask."""
         chosen: Rows = np.arange(self.rows)[rows]
         return replace(
@@ -71,7 +81,7 @@ class Table:
         )
 
 
-def read_table(data: Any, name: str) -> Table:
+def read_table(data: object, name: str) -> Table:
     """Read one sample; ``name`` is what messages call it."""
     if isinstance(data, Table):
         return data if data.columns else replace(data, columns=data.names)
@@ -83,7 +93,7 @@ def read_table(data: Any, name: str) -> Table:
     return _from_array(data, name)
 
 
-def _from_tensor(data: Any, name: str) -> npt.NDArray[Any]:
+def _from_tensor(data: Any, name: str) -> Values:
     """Return a torch tensor as an array: dense, and in double precision where numpy has no such type (bfloat16, float8)."""
     tensor = data.detach().cpu()
     try:
@@ -92,22 +102,16 @@ def _from_tensor(data: Any, name: str) -> npt.NDArray[Any]:
         plain = tensor.double() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor
         return np.asarray(plain.numpy())
     except (TypeError, RuntimeError) as error:
-        raise InputError(
-            "{Sample} is a tensor of type {dtype} that cannot be read as numbers ({error}). Convert it to float64 first.",
-            sample=name,
-            dtype=tensor.dtype,
-            error=str(error).splitlines()[0],
-        ) from error
+        raise InputError(TENSOR, sample=name, dtype=tensor.dtype, error=str(error).splitlines()[0]) from error
 
 
-def as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
+def as_frame(data: object, name: str) -> Frame | None:
     """Return any kind of data frame as a narwhals one, None for what is no frame."""
     try:
-        frame: Any = nw.from_native(data, allow_series=True, pass_through=True)
+        frame: object = nw.from_native(data, allow_series=True, pass_through=True)
     except Exception as error:  # narwhals raises a different class for each back end
-        raise InputError(
-            "{Sample} could not be read as a data frame: {error}. Check its column names.", sample=name, error=error
-        ) from error
+        rule = "{Sample} could not be read as a data frame: {error}. Check its column names."
+        raise InputError(rule, sample=name, error=error) from error
     if isinstance(frame, nw.LazyFrame):
         raise InputError("{Sample} must be in memory. Got a lazy frame instead; call .collect() on it first.", sample=name)
     if isinstance(frame, nw.Series):
@@ -115,13 +119,13 @@ def as_frame(data: Any, name: str) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None = None) -> Table:
+def from_frame(frame: Frame, name: str, only: Collection[str] | None = None) -> Table:
     """Read a data frame, column by column, or only some columns of it."""
     columns = [str(column) for column in frame.columns]
     if len(set(columns)) < len(columns):
-        twice = sorted({c for c in columns if columns.count(c) > 1})
+        twice = ", ".join(sorted({c for c in columns if columns.count(c) > 1}))
         raise InputError(
-            "Column names must be unique. {Sample} has {twice} more than once; rename them.", sample=name, twice=", ".join(twice)
+            "Column names must be unique. {Sample} has {twice} more than once; rename them.", sample=name, twice=twice
         )
     if not columns:
         raise InputError("{Sample} must have at least one column. Got none.", sample=name)
@@ -129,43 +133,35 @@ def from_frame(frame: nw.DataFrame[Any], name: str, only: Collection[str] | None
     every = zip(columns, frame.iter_columns(), strict=True)
     read = {c: _without_zone(series.alias("")) for c, series in every if only is None or c in only}  # polars: ^a$ is a pattern
     kinds = {label: _kind(series, label, name) for label, series in read.items()}
-    numbers = {label: _numbers_of(read[label], kind, label, name) for label, kind in kinds.items() if kind != "category"}
+    numbers = {label: _as_numbers(read[label], kind, label, name) for label, kind in kinds.items() if kind != "category"}
+    categories = {label: np.empty(len(frame), dtype=object) for label, kind in kinds.items() if kind == "category"}
+    for label, values in categories.items():
+        values[:] = [category_text(v) for v in read[label].to_list()]
+    types = {label: read[label].dtype for label in numbers}
     return Table(
         numbers=Columns(tuple(numbers.values()), len(frame)),
         number_names=tuple(numbers),
         dates=frozenset(label for label, kind in kinds.items() if kind == "date"),
-        categories={label: _as_text(read[label]) for label, kind in kinds.items() if kind == "category"},
+        categories=categories,
         named=True,
         row_shape=(len(read),),
-        kinds={label: whole for label in numbers if (whole := _whole_kind(read[label]))},
+        kinds={c: "integer" if t.is_integer() else "boolean" for c, t in types.items() if t.is_integer() or t == nw.Boolean},
         columns=tuple(read),
     )
 
 
-def _numbers_of(series: nw.Series[Any], kind: str, label: str, name: str) -> Chunked:
-    return Chunked([as_days(np.asarray(series.to_numpy()))]) if kind == "date" else _as_numbers(series, label, name)
-
-
-def _without_zone(series: nw.Series[Any]) -> nw.Series[Any]:
+def _without_zone(series: Series) -> Series:
     """Return dates of a time zone as the moments that they are; any other column as it is."""
     if series.dtype == nw.Datetime and getattr(series.dtype, "time_zone", None) is not None:
         return series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     native = series.to_native()
-    if (
-        series.dtype == nw.Unknown and getattr(getattr(native, "dtype", None), "tz", None) is not None
-    ):  # pandas zones that narwhals does not know
+    zone = getattr(getattr(native, "dtype", None), "tz", None)
+    if series.dtype == nw.Unknown and zone is not None:  # pandas zones that narwhals does not know
         return nw.from_native(native.dt.tz_convert("UTC").dt.tz_localize(None), series_only=True)
     return series
 
 
-def _whole_kind(series: nw.Series[Any]) -> str:
-    """Return what a number column was, where a value should be shown as that."""
-    if series.dtype.is_integer():
-        return "integer"
-    return "boolean" if series.dtype == nw.Boolean else ""
-
-
-def _kind(series: nw.Series[Any], column: str, name: str) -> str:
+def _kind(series: Series, column: str, name: str) -> str:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         return "number"
@@ -176,111 +172,71 @@ def _kind(series: nw.Series[Any], column: str, name: str) -> str:
     present = [v for v in series.to_list() if not is_missing(v)]
     if all(map(is_number, present)):  # a pandas object column of numbers, or nothing at all
         return "number"
-    if dtype == nw.Object and all(map(is_plain, present)):
+    if dtype == nw.Object and all(is_number(v) or isinstance(v, str) for v in present):
         _check_unmixed(series, column, name)
         return "category"
-    raise InputError(
-        "Columns must hold numbers, booleans, dates or text. Column {column!r} of {sample} has type {dtype}; convert or drop it.",
-        sample=name,
-        column=column,
-        dtype=dtype,
-    )
+    raise InputError(NO_KIND, sample=name, column=column, dtype=dtype)
 
 
-def _check_unmixed(series: nw.Series[Any], column: str, name: str) -> None:
+def _check_unmixed(series: Series, column: str, name: str) -> None:
     """Refuse numbers beside text, as for files; True beside text is a word, as it is there."""
     values = series.to_list()
     numbers = sum(is_number(v) and not isinstance(v, (bool, np.bool_)) and not is_missing(v) for v in values)
     if numbers:
         row, first = next((i, v) for i, v in enumerate(values) if isinstance(v, str))
-        raise InputError(
-            "A column must hold numbers or text, not both. Column {column!r} of {sample} has {numbers} number{s} and text, the "
-            "first {first} in row {row} (counted from 0). Correct it, or convert the column with .astype(str) to take its "
-            "values as categories.",
-            sample=name,
-            column=column,
-            row=row,
-            numbers=numbers,
-            s="s" * (numbers > 1),
-            first=name_some([first]),
-        )
+        count = counted(numbers, "number")
+        raise InputError(MIXTURE, sample=name, column=column, row=row, numbers=count, first=name_some([first]))
 
 
-def _as_numbers(series: nw.Series[Any], label: str, name: str) -> Chunked:
-    """Return a column's values; Arrow floats without missing ones stay where they are, memory-mapped files included."""
-    native = series.to_native()
-    if series.dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
-        return Chunked([chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)])
-    return Chunked([_as_floats(series, label, name)])
-
-
-def _as_floats(series: nw.Series[Any], label: str, name: str) -> Array:
-    if not series.dtype.is_numeric() or (series.dtype.is_integer() and _reaches_far(series.drop_nulls())):
+def _as_numbers(series: Series, kind: str, label: str, name: str) -> list[Values]:
+    """Return a column in pieces; Arrow floats without missing ones stay where they are, memory-mapped files included."""
+    native, dtype = series.to_native(), series.dtype
+    if kind == "date":
+        return [as_days(np.asarray(series.to_numpy()))]
+    if dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
+        return [chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)]
+    far = dtype.is_integer() and len(present := series.drop_nulls()) and beyond_exact([int(present.max()), int(present.min())])
+    if far or not dtype.is_numeric():
         values = [None if is_missing(v) else v for v in series.to_list()]
         if beyond_exact([v for v in values if v is not None]):
             raise _too_long(name, column=label)
-        return np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64)
-    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        return [np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64)]
+    return [np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)]
 
 
-def as_days(stamps: npt.NDArray[Any]) -> Array:
+def as_days(stamps: Values) -> Array:
     """Return dates in days, NaN where missing."""
     if stamps.dtype.kind == "O":  # Arrow's dates in pandas, missing ones marked by something that is no date
         stamps = np.array([None if is_missing(stamp) else stamp for stamp in stamps], dtype="datetime64[us]")
-    stamps = stamps.astype("datetime64[us]")
-    days = stamps.astype(np.int64) / (1e6 * SECONDS_A_DAY)
-    return np.where(np.isnat(stamps), np.nan, days)
-
-
-def _as_text(series: nw.Series[Any]) -> Objects:
-    values = np.empty(len(series), dtype=object)
-    values[:] = [category_text(v) for v in series.to_list()]
-    return values
-
-
-def _reaches_far(series: nw.Series[Any]) -> bool:
-    return len(series) > 0 and (int(series.max()) > EXACT or int(series.min()) < -EXACT)
+    moments = stamps.astype("datetime64[us]")
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / (1e6 * SECONDS_A_DAY))
 
 
 def _too_long(name: str, column: str | None = None) -> InputError:
-    where = "" if column is None else f"Column {column!r} of "
-    return InputError(
-        "Whole numbers must be within 2^53 of zero, or they would be rounded. {where}{sample} has longer ones; if they are "
-        "identifiers, leave them out or pass them as text.",
-        sample=name,
-        column=column,
-        where=where,
-    )
+    return InputError(TOO_LONG, sample=name, column=column, where="" if column is None else f"Column {column!r} of ")
 
 
-def _from_array(data: Any, name: str) -> Table:
+def _from_array(data: object, name: str) -> Table:
     if isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "fiub":  # what is masked is missing
         if data.dtype.kind in "iu" and beyond_exact(data.compressed()):
             raise _too_long(name)
         data = np.where(np.ma.getmaskarray(data), np.nan, data.astype(np.float64).data)
+    got = type(data).__name__
     if hasattr(data, "tocsr"):  # a scipy one, known without importing it
-        raise InputError(
-            "Sparse data are not supported. {Sample} is {got}; pass .toarray().", sample=name, got=type(data).__name__
-        )
+        raise InputError("Sparse data are not supported. {Sample} is {got}; pass .toarray().", sample=name, got=got)
     try:
-        array = np.asarray(data)
+        array: Values = np.asarray(data)
     except ValueError as error:
         raise InputError("{Sample} must be a rectangular table. Got rows of different lengths instead.", sample=name) from error
     if array.ndim == 0:
-        raise InputError(
-            "{Sample} must be an array of rows or a data frame. Got {got} instead.", sample=name, got=type(data).__name__
-        )
+        raise InputError("{Sample} must be an array of rows or a data frame. Got {got} instead.", sample=name, got=got)
     kind = {"i": "integer", "u": "integer", "b": "boolean"}.get(array.dtype.kind)
     if array.dtype.kind == "M":
         array = as_days(array)
     if array.dtype.kind in "iu" and beyond_exact(array):
         raise _too_long(name)
     if array.dtype.kind == "c":
-        raise InputError(
-            "A sample must hold real numbers. Complex data not supported: {sample} has {dtype}; pass two columns for each.",
-            sample=name,
-            dtype=array.dtype,
-        )
+        raise InputError(COMPLEX, sample=name, dtype=array.dtype)
     if array.dtype.kind not in "fiub":
         array = _object_to_float(array, name)
     matrix = array.reshape(len(array), int(np.prod(array.shape[1:], dtype=int)))
@@ -292,7 +248,7 @@ def _from_array(data: Any, name: str) -> Table:
     return Table(Matrix(matrix), names, frozenset(), {}, False, row_shape, kinds, columns=names)
 
 
-def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:
+def _object_to_float(array: Values, name: str) -> Array:
     if array.dtype.kind == "O":
         try:
             cells = [[np.nan if is_missing(v) else v for v in np.atleast_1d(row)] for row in array]
@@ -303,9 +259,67 @@ def _object_to_float(array: npt.NDArray[Any], name: str) -> Array:
             raise
         except (TypeError, ValueError, OverflowError):
             pass
-    raise InputError(
-        "Arrays must hold real numbers. {Sample} has dtype {dtype}; for text or mixed columns pass a data frame (pandas, "
-        "polars or pyarrow), whose text columns are treated as categories.",
-        sample=name,
-        dtype=array.dtype,
-    )
+    raise InputError(NO_NUMBERS, sample=name, dtype=array.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Where a sample has missing values: their number and first row by column, and which rows have any."""
+
+    counts: Mapping[str, int]
+    first: Mapping[str, int]
+    rows: Labels
+
+
+def find_gaps(table: Table, name: str) -> Gaps:
+    """Look at every value once, numbers a block at a time: infinite ones are refused, missing ones counted."""
+    infinite, absent = np.zeros((2, len(table.number_names)), dtype=int)
+    begin = np.full(len(table.number_names), -1)
+    rows, start = np.zeros(table.rows, dtype=bool), 0
+    for block in table.numbers.blocks():
+        finite = np.isfinite(block)
+        if not finite.all():
+            missing = np.isnan(block)
+            infinite += (~finite & ~missing).sum(axis=0)
+            absent += missing.sum(axis=0)
+            begin = np.where((begin < 0) & missing.any(axis=0), start + missing.argmax(axis=0), begin)
+            rows[start : start + len(block)] = missing.any(axis=1)
+        start += len(block)
+    if infinite.any():
+        found = {table.number_names[j]: int(infinite[j]) for j in np.flatnonzero(infinite)}
+        where = name_some([f"{column}: {count}" for column, count in found.items()])
+        raise InputError(INFINITE, sample=name, column=next(iter(found)), where=where)
+    counts = {table.number_names[j]: int(absent[j]) for j in np.flatnonzero(absent)}
+    first = {table.number_names[j]: int(begin[j]) for j in np.flatnonzero(absent)}
+    for column, values in table.categories.items():
+        empty = np.flatnonzero([v is None for v in values])
+        if len(empty):
+            counts[column], first[column] = len(empty), int(empty[0])
+            rows[empty] = True
+    return Gaps(counts, first, rows)
+
+
+def check_present(gaps: Mapping[str, Gaps], *, advice: str = PASS_ONE) -> None:
+    """Refuse missing values, with how many there are, where the first one is, and what to do."""
+    found = [(sample, column, count) for sample, gap in gaps.items() for column, count in gap.counts.items()]
+    if found:
+        sample, column, _ = found[0]
+        row, counts = int(gaps[sample].first[column]), Said(_say_counts, found)
+        rule = "Values must not be missing (NaN). Found {counts}, the first in row {row} of {sample} (counted from 0). " + advice
+        raise InputError(rule, sample=sample, column=column, row=row, counts=counts, drop=DROP, impute=IMPUTE)
+
+
+def _say_counts(words: Words, found: list[tuple[str, str, int]]) -> str:
+    return name_some([f"{column}: {count} in {words.sample(sample)}" for sample, column, count in found])
+
+
+def drop_missing(table: Table, name: str, gaps: Gaps, notes: list[str], *, least: int = 2, advice: str = "try {impute}") -> Table:
+    """Return the rows without missing values, and note how many were dropped."""
+    keep: Rows = np.flatnonzero(~gaps.rows)
+    if len(keep) == table.rows:
+        return table
+    notes.append(f"{table.rows - len(keep)} of {table.rows} rows of {name} dropped for missing values")
+    if len(keep) < least:
+        rule = "Each sample must have at least {least} without missing values. {Sample} has {rows}; " + advice + "."
+        raise InputError(rule, sample=name, least=counted(least, "row"), rows=len(keep), drop=DROP, impute=IMPUTE)
+    return replace(table.take(keep), lost={of: values[gaps.rows] for of, values in table.aside.items()})

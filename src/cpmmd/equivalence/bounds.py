@@ -1,4 +1,4 @@
-"""All columns together: the MMD of one fixed kernel, said as the shift of a normal sample that has the same."""
+"""The largest differences not excluded: of each column's means, and of all columns together by the MMD of one fixed kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.plain import PlainValue
 from cpmmd.core.text import harmless
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
@@ -31,11 +31,9 @@ class Coordinates:
     """Pooled rows as features: numbers, marks of missing values, levels of categories."""
 
     matrix: Array  # rows of X first
-    m: int
-    # columns, meanings: of each feature the column it came from, and what its mean says: "mean", "share missing", "share of
-    # 'ES'"
-    columns: tuple[str, ...]
-    meanings: tuple[str, ...]
+    m: int  # rows of X
+    columns: tuple[str, ...]  # of each feature the column it came from
+    meanings: tuple[str, ...]  # of each feature what its mean says: "mean", "share missing", "share of 'ES'"
     blocks: Rows  # of each feature the number of its block: a number, a mark, all levels of a category
 
     @classmethod
@@ -59,11 +57,6 @@ class Coordinates:
         )
 
     @property
-    def n(self) -> int:
-        """Rows of Y."""
-        return len(self.matrix) - self.m
-
-    @property
     def sides(self) -> tuple[Array, Array]:
         """The rows of X and of Y."""
         return self.matrix[: self.m], self.matrix[self.m :]
@@ -72,7 +65,8 @@ class Coordinates:
     def variances(self) -> Array:
         """Variance of each feature within the samples, weighted by their rows; exactly 0 where both are constant."""
         x, y = self.sides
-        within = ((self.m - 1) * x.var(axis=0, ddof=1) + (self.n - 1) * y.var(axis=0, ddof=1)) / (self.m + self.n - 2)
+        m, n = len(x), len(y)
+        within = ((m - 1) * x.var(axis=0, ddof=1) + (n - 1) * y.var(axis=0, ddof=1)) / (m + n - 2)
         constant = (np.ptp(x, axis=0) == 0) & (np.ptp(y, axis=0) == 0)
         return np.where(constant, 0.0, within)
 
@@ -91,8 +85,10 @@ class Coordinates:
 
 
 @dataclass(frozen=True)
-class ColumnEquivalence:
-    """How far the two samples may be apart in one column."""
+class ColumnEquivalence(PlainValue):
+    """How far the two samples may be apart in one column; what is infinite is None in its JSON document."""
+
+    document = ("name", "meaning", "difference", "low", "high", "pvalue", "largest")
 
     name: str  #: the column
     meaning: str  #: what differs: ``"mean"``, ``"share missing"`` or ``"share of 'ES'"``, the level that may differ most
@@ -106,10 +102,6 @@ class ColumnEquivalence:
     def largest(self) -> float:
         """The largest difference that the data do not exclude, whatever its sign."""
         return max(abs(self.low), abs(self.high))
-
-    def to_dict(self) -> PlainDict:
-        """Return the column in plain JSON types; what is infinite is None."""
-        return plain_dict({**vars(self), "largest": self.largest})
 
 
 def column_differences(coordinates: Coordinates, margin: float, alpha: float) -> tuple[ColumnEquivalence, ...]:
@@ -162,7 +154,7 @@ STEPS = 60  # bisections: double precision
 
 
 @dataclass(frozen=True)
-class JointEquivalence:
+class JointEquivalence(PlainValue):
     """How far two samples may be apart in all columns together, to one fixed kernel."""
 
     shift: float  #: the shift, in standard deviations, at which two normal samples have the same MMD; infinite beyond any
@@ -172,10 +164,6 @@ class JointEquivalence:
     pvalue: float  #: of the test that the shift is at least the margin
     bandwidth: float  #: of the Gaussian kernel, in standard deviations: the root of the number of columns
     rows: tuple[int, int]  #: rows of X and Y that were compared
-
-    def to_dict(self) -> PlainDict:
-        """Return the difference in plain JSON types; what is infinite is None."""
-        return plain_dict(vars(self))
 
 
 def rate_of_shift(shift: float) -> float:
@@ -243,13 +231,14 @@ class Noise:
     def interval(self, observed: float, alpha: float) -> tuple[float, float]:
         """Return the smallest and the largest MMD that the observed statistic does not exclude."""
         far = math.sqrt(observed) + math.sqrt(float(self.squared.max()))  # beyond it every draw is larger than observed
-        low = 0.0 if self.above(observed, 0.0) > alpha else _cross(lambda mmd: self.above(observed, mmd) > alpha, far)
-        high = 0.0 if self.below(observed, 0.0) <= alpha else _cross(lambda mmd: self.below(observed, mmd) <= alpha, far)
-        return low, high
+        low = _cross(lambda mmd: self.above(observed, mmd) > alpha, far)
+        return low, _cross(lambda mmd: self.below(observed, mmd) <= alpha, far)
 
 
 def _cross(passed: Callable[[float], bool], far: float) -> float:
     """Return where a condition begins to hold between 0 and ``far``."""
+    if passed(0.0):
+        return 0.0
     low, high = 0.0, far
     for _ in range(STEPS):
         middle = (low + high) / 2
@@ -264,7 +253,7 @@ def joint_difference(
     matrix, d = coordinates.standardised()
     kernel, yardstick = ScaledKernel(Bandwidth(), math.sqrt(d)), Yardstick(d)
     drawing, noising = rng.spawn(2)
-    sides = [_some(rows, MOST_ROWS, drawing) for rows in (matrix[: coordinates.m], matrix[coordinates.m :])]
+    sides = [_some(rows, MOST_ROWS, drawing) for rows in np.split(matrix, [coordinates.m])]
     of_x, of_y, between = _sum(kernel, sides[0]), _sum(kernel, sides[1]), _sum(kernel, *sides)
     m, n = map(len, sides)
     observed = max(of_x / m**2 + of_y / n**2 - 2 * between / (m * n), 0.0)  # rounding may take it below
@@ -310,13 +299,11 @@ def noise_spectrum(kernel: Kernel, sides: list[Array], rng: np.random.Generator)
     They are those of the kernel matrix centred within each sample, its rows and columns weighted by 1/sqrt(size (rows - 1)).
     """
     some = [_some(rows, SPECTRUM_ROWS, rng) for rows in sides]
-    matrix = kernel.gram(np.vstack(some))
-    weights = []
-    cut = len(some[0])
-    for side, rows, part in ((slice(cut), sides[0], some[0]), (slice(cut, None), sides[1], some[1])):
+    matrix, cut = kernel.gram(np.vstack(some)), len(some[0])
+    weight = np.empty(len(matrix))
+    for side, rows in ((slice(cut), sides[0]), (slice(cut, None), sides[1])):
         matrix[side] -= matrix[side].mean(axis=0)
         matrix[:, side] -= matrix[:, side].mean(axis=1, keepdims=True)
-        weights.append(np.full(len(part), 1 / math.sqrt(len(rows) * (len(part) - 1))))
-    weight = np.concatenate(weights)
+        weight[side] = 1 / math.sqrt(len(rows) * (len(weight[side]) - 1))
     eigenvalues = np.linalg.eigvalsh(matrix * weight[:, None] * weight)[::-1]
-    return np.maximum(eigenvalues, 0.0)
+    return np.asarray(np.maximum(eigenvalues, 0.0))

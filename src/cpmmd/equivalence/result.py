@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cpmmd.core.arrays import Array
-from cpmmd.core.plain import PlainDict, plain_dict
-from cpmmd.core.text import LINE, NAME, counted, harmless
+from cpmmd.core.plain import PlainDict, PlainValue, plain_dict
+from cpmmd.core.text import NAME, counted, harmless
 from cpmmd.equivalence.bounds import ColumnEquivalence, JointEquivalence, rate_of_shift
-from cpmmd.report import elements
-from cpmmd.report.content import FORMAT, footer, repetition
-from cpmmd.report.elements import Block, format_of
-from cpmmd.report.render import finish
+from cpmmd.report.content import UNKNOWN_SEED
+from cpmmd.report.page import Facts, Notes, Number, Page, Section, Table, Verdict, count, line, number
+from cpmmd.report.render import write_page
 
 PRINTED = 5  # columns in the printed summary
 
 
 @dataclass(frozen=True)
-class EquivalenceExplanation:
+class EquivalenceExplanation(PlainValue):
     """The largest differences that the data do not exclude."""
 
     sentence: str  #: the finding in plain words
     columns: tuple[ColumnEquivalence, ...]  #: every column, the one that may differ most first
     joint: JointEquivalence  #: all columns together
-
-    def to_dict(self) -> PlainDict:
-        """Return the explanation in plain JSON types."""
-        return plain_dict(
-            {
-                "sentence": self.sentence,
-                "columns": [column.to_dict() for column in self.columns],
-                "joint": self.joint.to_dict(),
-            }
-        )
 
     def __str__(self) -> str:
         lines = [
@@ -49,35 +38,6 @@ class EquivalenceExplanation:
 class EquivalenceResult:
     """The answer of an equivalence test.
 
-    Attributes
-    ----------
-    margin : float
-        What counts as the same: differences below so many standard deviations.
-    pvalue : float
-        The largest of those of the columns and of all together: each of them must be below the margin.
-    statistic : float
-        The squared MMD in all columns, biased (that of the samples themselves).
-    null_distribution : array
-        Draws of the statistic were the populations exactly the margin apart, where that is hardest to tell.
-    alpha : float
-        Level: how often, at most, samples that differ by the margin or more are called equivalent, in large samples.
-    columns : tuple of ColumnEquivalence
-        Every column, the one that may differ most first.
-    joint : JointEquivalence
-        All columns together.
-    sizes : tuple of int
-        Rows of X and Y.
-    seed : int or None
-        What repeats the result as ``rng=``; None when a Generator was passed in.
-    notes : tuple of str
-        What to bear in mind.
-    call : str
-        The Python call that gives this result again.
-    exact : bool
-        False: the level holds in the limit of many rows, and was measured from 50 rows on.
-    citations : tuple of str
-        Keys of what to cite.
-
     Examples
     --------
     >>> import numpy as np
@@ -89,19 +49,20 @@ class EquivalenceResult:
     (False, True, True, True)
     """
 
-    margin: float
-    pvalue: float
-    statistic: float
-    null_distribution: Array
-    alpha: float
-    columns: tuple[ColumnEquivalence, ...]
-    joint: JointEquivalence
-    sizes: tuple[int, int]
-    seed: int | None = None
-    notes: tuple[str, ...] = ()
-    call: str = ""
-    exact: bool = False
-    citations: tuple[str, ...] = field(default=("liu2026equivalence", "lakens2017equivalence", "gretton2012kernel"))
+    margin: float  #: what counts as the same: differences below so many standard deviations
+    pvalue: float  #: the largest of those of the columns and of all together: each of them must be below the margin
+    statistic: float  #: the squared MMD in all columns, biased (that of the samples themselves)
+    null_distribution: Array  #: draws of the statistic were the populations the margin apart, where that is hardest to tell
+    alpha: float  #: level: how often, at most, samples that differ by the margin or more are called equivalent, in large samples
+    columns: tuple[ColumnEquivalence, ...]  #: every column, the one that may differ most first
+    joint: JointEquivalence  #: all columns together
+    sizes: tuple[int, int]  #: rows of X and Y
+    seed: int | None = None  #: what repeats the result as ``rng=``; None when a Generator was passed in
+    notes: tuple[str, ...] = ()  #: what to bear in mind
+    call: str = ""  #: the Python call that gives this result again
+    exact: bool = False  #: the level holds in the limit of many rows, and was measured from 50 rows on
+    #: keys of what to cite
+    citations: tuple[str, ...] = ("liu2026equivalence", "lakens2017equivalence", "gretton2012kernel")
 
     @property
     def reject(self) -> bool:
@@ -109,19 +70,19 @@ class EquivalenceResult:
         return bool(self.pvalue <= self.alpha)
 
     @property
+    def headline(self) -> str:
+        """The answer in a few words."""
+        return f"{'Equivalent' if self.reject else 'Equivalence not shown'} within {self.margin:g} standard deviations"
+
+    @property
     def verdict(self) -> str:
         """The answer in one line."""
-        words = "Equivalent" if self.reject else "Equivalence not shown"
-        sign = "<=" if self.reject else ">"
-        return f"{words} within {self.margin:g} standard deviations (p = {self.pvalue:.4g} {sign} {self.alpha:g})."
+        return f"{self.headline} (p = {self.pvalue:.4g} {'<=' if self.reject else '>'} {self.alpha:g})."
 
     @property
     def largest(self) -> float:
-        """The largest difference not excluded, in standard deviations: the smallest margin at which equivalence is shown.
-
-        All columns together cannot be closer than one alone, so it is the largest of the columns' and of the joint one.
-        """
-        return max(self.joint.high, self.columns[0].largest)
+        """The largest difference not excluded, in standard deviations: the smallest margin at which equivalence is shown."""
+        return max(self.joint.high, self.columns[0].largest)  # all columns together cannot be closer than one alone
 
     @property
     def told_apart(self) -> float:
@@ -141,15 +102,11 @@ class EquivalenceResult:
 
     def explain(self) -> EquivalenceExplanation:
         """Return the largest differences that the data do not exclude, in words and for every column."""
-        return EquivalenceExplanation(self._sentence(), self.columns, self.joint)
-
-    def _sentence(self) -> str:
-        first = self.columns[0]
+        first, excluded = self.columns[0], f"Differences of {self.margin:g} standard deviations or more are"
         told = f"in all columns together {_up_to(self.largest)}, rows told apart at most {self.told_apart:.1%} of the time"
         where = f"in {_called(first.name)} ({first.meaning}) {_up_to(first.largest)}, {told}"
-        if self.reject:
-            return f"Differences of {self.margin:g} standard deviations or more are excluded. The largest that are not: {where}."
-        return f"Differences of {self.margin:g} standard deviations or more are not excluded: {where}."
+        verdict = f"{excluded} excluded. The largest that are not: " if self.reject else f"{excluded} not excluded: "
+        return EquivalenceExplanation(f"{verdict}{where}.", self.columns, self.joint)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None, command: str | None = None) -> str:
         """Return a report for a colleague, and write it when a path is given.
@@ -168,9 +125,7 @@ class EquivalenceResult:
         str
             The text of the report.
         """
-        form = "html" if path is None else format_of(path)
-        said = page(self, title=title, command=command)
-        return finish(on_screen(said) if form == "html" else said, {}, path, form)
+        return write_page(_page(self, title=title, command=command), {}, path)
 
     def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
         """Return the result in plain JSON types.
@@ -186,15 +141,8 @@ class EquivalenceResult:
             Without the data; what is infinite is None.
         """
         names = ("margin", "reject", "pvalue", "alpha", "statistic", "exact", "sizes", "seed", "notes")
-        answer = {
-            "method": "equivalence",
-            **{name: getattr(self, name) for name in names},
-            "largest": self.largest,
-            "told_apart": self.told_apart,
-            "columns": [column.to_dict() for column in self.columns],
-            "joint": self.joint.to_dict(),
-        }
-        return plain_dict({**answer, "null_distribution": self.null_distribution} if null_distribution else answer)
+        names += ("largest", "told_apart", "columns", "joint", *(("null_distribution",) if null_distribution else ()))
+        return plain_dict({"method": "equivalence", **{name: getattr(self, name) for name in names}})
 
     def __str__(self) -> str:
         repeat = [] if self.seed is None else [("repeat with", f"rng={self.seed}")]
@@ -224,70 +172,47 @@ QUESTION = "Are the two samples the same for this purpose?"
 LEVEL = "for many rows: measured from 50 rows on, samples that differ by the margin were called equivalent at most that often"
 
 
-def page(result: EquivalenceResult, *, title: str | None, command: str | None) -> PlainDict:
-    """Return everything the report says, in plain JSON types."""
-    from cpmmd import __version__
-
-    return {
-        "format": FORMAT,
-        "title": harmless(title or QUESTION, 160),
-        "verdict": _verdict(result),
-        "sections": [_where(result), _assurance(result), repetition(command, result.call, __version__)],
-        "footer": footer(__version__),
-    }
-
-
-def on_screen(said: PlainDict) -> PlainDict:
-    """Return what the HTML page is made of: it marks a rejection as a finding, and here the finding is that none was possible."""
-    return {**said, "verdict": {**said["verdict"], "reject": not said["verdict"]["reject"]}}
-
-
-def _verdict(result: EquivalenceResult) -> Block:
+def _page(result: EquivalenceResult, *, title: str | None, command: str | None) -> Page:
     m, n = result.sizes
-    numbers = [
-        ("p-value", elements.number(result.pvalue), f"level {result.alpha:g}"),
-        ("Margin", f"{result.margin:g}", "standard deviations"),
-        ("Told apart at most", f"{result.told_apart:.1%}", "of the time; 50% is chance"),
-        ("Rows", f"{elements.count(m)} v {elements.count(n)}", ""),
-        ("Columns", elements.count(len(result.columns)), ""),
-    ]
-    return {
-        "reject": result.reject,
-        "headline": result.verdict.partition(" (")[0],
-        "sentences": [harmless(result.explain().sentence, LINE)],
-        "pvalue": result.pvalue,
-        "alpha": result.alpha,
-        "statistic": result.statistic,
-        "effect": result.told_apart,
-        "numbers": [{"label": label, "value": value, "note": note} for label, value, note in numbers],
-    }
-
-
-def _where(result: EquivalenceResult) -> Block:
-    columns = [
-        ("Column", "text"),
-        ("What differs", "text"),
-        ("Difference", "number"),
-        ("From", "number"),
-        ("To", "number"),
-        ("p-value", "pvalue"),
-    ]
-    rows = [[c.name, c.meaning, c.difference, c.low, c.high, c.pvalue] for c in result.columns]
-    caption = f"Differences (second sample less first) in standard deviations, with intervals of {1 - 2 * result.alpha:.0%}"
-    return elements.section("where", "The largest differences not excluded", [elements.table("columns", caption, columns, rows)])
-
-
-def _assurance(result: EquivalenceResult) -> Block:
+    verdict = Verdict(
+        reject=result.reject,
+        headline=result.headline,
+        sentences=[line(result.explain().sentence)],
+        pvalue=result.pvalue,
+        alpha=result.alpha,
+        statistic=result.statistic,
+        effect=result.told_apart,
+        numbers=[
+            Number("p-value", number(result.pvalue), f"level {result.alpha:g}"),
+            Number("Margin", f"{result.margin:g}", "standard deviations"),
+            Number("Told apart at most", f"{result.told_apart:.1%}", "of the time; 50% is chance"),
+            Number("Rows", f"{count(m)} v {count(n)}"),
+            Number("Columns", count(len(result.columns))),
+        ],
+    )
+    table = Table.of(
+        "columns",
+        f"Differences (second sample less first) in standard deviations, with intervals of {1 - 2 * result.alpha:.0%}",
+        [
+            ("Column", "text", [column.name for column in result.columns]),
+            ("What differs", "text", [column.meaning for column in result.columns]),
+            ("Difference", "number", [column.difference for column in result.columns]),
+            ("From", "number", [column.low for column in result.columns]),
+            ("To", "number", [column.high for column in result.columns]),
+            ("p-value", "pvalue", [column.pvalue for column in result.columns]),
+        ],
+    )
     joint = result.joint
-    facts = [
-        ("Level", f"{result.alpha:g}, {LEVEL}"),
-        ("Together", f"shift of {_number(joint.shift)}, interval {_number(joint.low)} to {_number(joint.high)}"),
-        ("Kernel", f"Gaussian of bandwidth {elements.number(joint.bandwidth)} standard deviations"),
-        ("Rows compared", f"{elements.count(joint.rows[0])} v {elements.count(joint.rows[1])} by the kernel, all by columns"),
-        ("Seed", "given as a Generator, not recorded" if result.seed is None else str(result.seed)),
+    shift, low, high = (number(end) if math.isfinite(end) else "any size" for end in (joint.shift, joint.low, joint.high))
+    facts = {
+        "Level": f"{result.alpha:g}, {LEVEL}",
+        "Together": f"shift of {shift}, interval {low} to {high}",
+        "Kernel": f"Gaussian of bandwidth {number(joint.bandwidth)} standard deviations",
+        "Rows compared": f"{count(joint.rows[0])} v {count(joint.rows[1])} by the kernel, all by columns",
+        "Seed": UNKNOWN_SEED if result.seed is None else str(result.seed),
+    }
+    sections = [
+        Section.of("where", "The largest differences not excluded", [table]),
+        Section.of("assurance", "How sure", [Facts.of(facts), Notes.of(result.notes)]),
     ]
-    return elements.section("assurance", "How sure", [elements.facts(facts), elements.notes(result.notes)])
-
-
-def _number(shift: float) -> str:
-    return elements.number(shift) if shift < float("inf") else "any size"
+    return Page.of(verdict, sections, title=title or QUESTION, command=command, call=result.call, good_news=True)

@@ -10,6 +10,8 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.pool import Pool
+from cpmmd.draws.layout import Layout
+from cpmmd.evidence import tail_scores
 from cpmmd.explain.columns import (
     DataColumn,
     Features,
@@ -21,8 +23,6 @@ from cpmmd.explain.columns import (
     number_features,
 )
 from cpmmd.explain.strata import Cells, Strata
-from cpmmd.permutation.scores import tail_scores
-from cpmmd.permutation.units import Units
 
 # Several hypotheses, the same relabelings: p-values that hold for all of them together (Westfall and Young, step-down).
 
@@ -74,7 +74,7 @@ class ColumnScores:
     parts: dict[str, float]  # of its statistics, on the labels as they came
 
 
-def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Units, strata: Strata | None = None) -> Iterator[ReadColumn]:
+def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Layout, strata: Strata | None = None) -> Iterator[ReadColumn]:
     """Yield the columns with their features; each is read once."""
     if strata is None:
         yield from _read(pool, columns, units, UnitSums(np.repeat(np.arange(len(units.starts)), units.counts), len(units.starts)))
@@ -85,7 +85,7 @@ def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Units, strata
 
 
 def _read(
-    pool: Pool, columns: Sequence[DataColumn], units: Units, sums: UnitSums, ranked: Rows | None = None
+    pool: Pool, columns: Sequence[DataColumn], units: Layout, sums: UnitSums, ranked: Rows | None = None
 ) -> Iterator[ReadColumn]:
     for column in columns:
         if column.kind == "category":
@@ -107,7 +107,7 @@ def _at_most_two(values: Array) -> bool:
     return len(there) == 0 or bool(np.all((there == there.min()) | (there == there.max())))
 
 
-def score_columns(features: Sequence[Sequence[Features]], units: Units) -> list[ColumnScores]:
+def score_columns(features: Sequence[Sequence[Features]], units: Layout) -> list[ColumnScores]:
     """Return the scores of columns, each given by its features."""
     count = len(units.labels)
     differences = _differences(list(chain.from_iterable(features)), units)
@@ -126,7 +126,7 @@ def _score(parts: list[tuple[Features, Array]], count: int) -> ColumnScores:
     return ColumnScores(largest, dict(zip(named, scores[:, 0].tolist(), strict=True)))
 
 
-def _differences(features: list[Features], units: Units) -> Iterator[Array]:
+def _differences(features: list[Features], units: Layout) -> Iterator[Array]:
     """Yield the difference of means of each group of features under every relabeling, in units of its standard error."""
     for group in _in_groups(features):
         stacked = np.hstack([np.column_stack([one.base, one.sums]) for one in group])

@@ -13,14 +13,13 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import harmless
 from cpmmd.data.pool import Pool
 from cpmmd.data.table import Objects
+from cpmmd.draws.layout import Layout
 from cpmmd.explain.column_scores import ColumnScores, adjusted_pvalues, read_columns, score_columns
 from cpmmd.explain.columns import DataColumn, date_text
 from cpmmd.explain.differences import LONGEST, ColumnDifference, PairDifference, SuspiciousColumn
 from cpmmd.explain.pairs import PairTable, Scores, pair_table
 from cpmmd.explain.strata import Strata
 from cpmmd.explain.summaries import ColumnSides, say_difference, summarise
-from cpmmd.permutation.binned import cut_bins, relabelings
-from cpmmd.permutation.units import Units
 from cpmmd.procedures.outcome import TestOutcome
 
 # Columns that tell the samples apart without saying anything about them: identifiers, counters, clocks, keys, constants.
@@ -114,7 +113,7 @@ class Tables:
     notes: tuple[str, ...]
 
 
-def relabelled_units(outcome: TestOutcome, rng: np.random.Generator) -> tuple[Units, tuple[str, ...]]:
+def relabelled_units(outcome: TestOutcome, rng: np.random.Generator) -> tuple[Layout, tuple[str, ...]]:
     """Return what the test relabelled and how; relabelings of our own where the test flipped signs instead."""
     if outcome.evidence is None:
         raise ValueError("An outcome without evidence has no rows.")
@@ -122,12 +121,11 @@ def relabelled_units(outcome: TestOutcome, rng: np.random.Generator) -> tuple[Un
         return outcome.evidence.units, ()
     pool, tested = outcome.evidence.pool, outcome.evidence.tested_rows
     m = int(np.count_nonzero(tested < pool.m))
-    bins = cut_bins(m, len(tested) - m, rng)
-    units = Units.of_size(tested[bins.order], bins.size, relabelings(bins, OWN, rng))
+    units = Layout.cut(m, len(tested) - m, None, rng).draw(OWN, rng).of(tested)
     return units, ("columns have relabelings of their own: the method has none that they could share",)
 
 
-def difference_tables(pool: Pool, columns: Sequence[DataColumn], units: Units, alpha: float, names: tuple[str, str]) -> Tables:
+def difference_tables(pool: Pool, columns: Sequence[DataColumn], units: Layout, alpha: float, names: tuple[str, str]) -> Tables:
     """Return what is found of every column and of pairs of columns."""
     scanned, scores = _scan(pool, columns, units, names)
     pvalues = adjusted_pvalues(np.array([one.scored.scores for one in scanned])).tolist()
@@ -158,7 +156,7 @@ class _Scanned:
         return ColumnDifference(**self.known, pvalue=pvalue, words=self.words if pvalue <= alpha else "")
 
 
-def _scan(pool: Pool, columns: Sequence[DataColumn], units: Units, names: tuple[str, str]) -> tuple[list[_Scanned], Scores]:
+def _scan(pool: Pool, columns: Sequence[DataColumn], units: Layout, names: tuple[str, str]) -> tuple[list[_Scanned], Scores]:
     """Look at every column once, some at a time so that their sums and values fit."""
     observed = next(iter(units.labels.blocks()))[0] > 0.5
     unit = np.repeat(np.arange(len(units.starts)), units.counts)

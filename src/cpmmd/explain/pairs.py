@@ -15,11 +15,11 @@ from scipy import special
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.preparation import MISSING, OTHER
+from cpmmd.draws.layout import Layout
+from cpmmd.evidence import tail_scores
 from cpmmd.explain.column_scores import ReadColumn, adjusted_pvalues
 from cpmmd.explain.columns import DataColumn
 from cpmmd.explain.differences import PairDifference
-from cpmmd.permutation.scores import tail_scores
-from cpmmd.permutation.units import Units
 
 MOST_PAIRS = 2000  # of columns: all of up to 63 columns
 MOST_SCORES, FEWEST_SCORES = 1000, 20  # number columns and levels among which pairs are looked for
@@ -92,7 +92,7 @@ def _inside(marks: Array, read: ReadColumn) -> Array:
     return read.strata.centred(marks) if read.strata is not None and read.strata.inside else marks
 
 
-def pair_table(scores: Scores, units: Units, alpha: float) -> PairTable:
+def pair_table(scores: Scores, units: Layout, alpha: float) -> PairTable:
     """Return the pairs of columns with p-values adjusted over all that were looked at."""
     if len(set(scores.owner)) < 2:
         return PairTable((), np.zeros((0, len(units.labels))), np.zeros((0, 2), dtype=np.intp), ())
@@ -158,7 +158,7 @@ def _cut_short(scores: Scores) -> tuple[str, ...]:
     return (f"pairs were looked for among the first {scores.owner[-1] + 1} of {len(scores.columns)} columns",)
 
 
-def _statistics(values: Array, pairs: npt.NDArray[np.intp], units: Units) -> tuple[Array, Array]:
+def _statistics(values: Array, pairs: npt.NDArray[np.intp], units: Layout) -> tuple[Array, Array]:
     """Return the squared difference of Fisher's z of each pair under every relabeling, and both correlations as they are."""
     counts = units.counts.astype(np.float64)[:, None]
     single = np.hstack([counts, units.sums(values), units.sums(values**2)])
@@ -176,7 +176,7 @@ def _statistics(values: Array, pairs: npt.NDArray[np.intp], units: Units) -> tup
     return statistics, correlations
 
 
-def _unit_products(values: Array, i: Rows, j: Rows, units: Units) -> Array:
+def _unit_products(values: Array, i: Rows, j: Rows, units: Layout) -> Array:
     """Return the sums over units of the products of pairs of scores, some rows at a time."""
     if len(units.starts) == len(units.rows):
         return values[:, i] * values[:, j]

@@ -17,9 +17,9 @@ from cpmmd.errors import InputError
 from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import Effect
 from cpmmd.kernels.base import Kernel
-from cpmmd.permutation.mmd import witness
-from cpmmd.procedures.median import median_kernel
+from cpmmd.procedures.one_kernel import median_kernel
 from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.statistics.mmd import witness
 
 CONFIDENCE = 0.95
 

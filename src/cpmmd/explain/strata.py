@@ -18,8 +18,8 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.data.design import PAIR, Design
+from cpmmd.draws.layout import Layout
 from cpmmd.explain.columns import Features
-from cpmmd.permutation.units import Units
 
 ROUNDING = 1e-12
 FEW = 8  # rows of a stratum, on average: with fewer, ranks inside it say little more than which is larger
@@ -106,7 +106,7 @@ class Cells:
     lone: Labels  # whether each stratum has one unit of either sample in the design: labelings swap its sides and do nothing else
 
     @classmethod
-    def of(cls, strata: Strata, units: Units) -> Cells:
+    def of(cls, strata: Strata, units: Layout) -> Cells:
         """Return the cells of what is relabelled."""
         unit = np.repeat(np.arange(len(units.starts)), units.counts)
         keys, first, of_row = np.unique(unit * strata.count + strata.of_row, return_index=True, return_inverse=True)

@@ -1,12 +1,16 @@
-"""H_linear: the bandwidth of a base kernel on the raw coordinates."""
+"""Families of one bandwidth on the rows as they are: k of their distance, of their L1 distance, of their difference in length."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
+import numpy as np
+from scipy.spatial.distance import cdist
+
 from cpmmd.core.arrays import Array
-from cpmmd.kernels.base import base_kernel
-from cpmmd.kernels.scaled import LiftedRows, ScaleFamily
+from cpmmd.kernels.base import FrozenKernel, base_kernel
+from cpmmd.kernels.scaled import Lifted, LiftedRows, ScaleFamily
 
 
 @dataclass(frozen=True)
@@ -22,39 +26,114 @@ class Bandwidth(ScaleFamily):
     --------
     >>> import numpy as np
     >>> from cpmmd import Bandwidth, SplitTest, two_sample_test
-    >>> Bandwidth()
-    Bandwidth(base='gaussian')
     >>> data = np.random.default_rng(0)
     >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
     >>> two_sample_test(x, y, method=SplitTest(Bandwidth("laplacian")), rng=0).kernel.family
     Bandwidth(base='laplacian')
     """
 
-    citations = ("gretton2012kernel",)
-
     base: str = "gaussian"
+
+    citations = ("gretton2012kernel",)
+    geometry = ("lift", 1)
 
     def __post_init__(self) -> None:
         base_kernel(self.base)
 
     @property
-    def label(self) -> str:
-        """The family in few words, for a legend."""
+    def label(self) -> str:  # type: ignore[override]
+        """The base kernel's name: on raw coordinates that says it all."""
         return self.base
-
-    @property
-    def geometry(self) -> tuple[object, ...]:
-        """Families of one geometry share their distances."""
-        return ("lift", 1)
 
     def lift(self, rows: Array, centre: Array) -> LiftedRows:
         """Return the centred rows: distances do not change, cancellation does."""
         return LiftedRows.of(rows - centre, 1)
 
-    def lift_lipschitz(self, rows: Array) -> float:  # noqa: ARG002 - the identity needs no data
-        """Return 1: the lift is the identity."""
-        return 1.0
+
+class FeatureKernel(FrozenKernel):
+    """A Gaussian kernel of bandwidth 1 on features that can be computed once for each row."""
+
+    @abstractmethod
+    def features(self, rows: Array) -> Array:
+        """Return h(x) of each row."""
+
+    def gram(self, rows: Array, others: Array | None = None) -> Array:
+        """Return exp(-|h(x) - h(x')|^2 / 2)."""
+        return Bandwidth().gram(1.0, self.features(rows), None if others is None else self.features(others))
+
+
+@dataclass(frozen=True)
+class LaplacianL1(ScaleFamily):
+    """``exp(-|x - x'|_1 / bandwidth)`` for all bandwidths: sums of coordinates, not Euclidean length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import FullSampleTest, LaplacianL1, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(LaplacianL1(),)), rng=0).reject
+    True
+    """
+
+    citations = ("gretton2012kernel",)
+    base = "laplacian"
+    label = "laplacian (L1)"
+    geometry = ("l1",)
+    squared = False
+
+    def lift(self, rows: Array, centre: Array) -> Lifted:
+        centred = rows - centre
+        return _L1Rows(np.abs(centred).sum(axis=1), centred)
+
+    def lift_lipschitz(self, rows: Array) -> float:
+        """Return sqrt(d): the L1 norm is at most sqrt(d) times the L2 norm."""
+        return float(np.sqrt(rows.shape[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _L1Rows(Lifted):
+    rows: Array
+
+    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
+        assert isinstance(others, _L1Rows)
+        return np.asarray(cdist(self.rows[rows], others.rows[columns], "cityblock"))
+
+
+@dataclass(frozen=True)
+class Radius(ScaleFamily):
+    """``exp(-| |x| - |x'| | / bandwidth)`` for all bandwidths.
+
+    On standardised coordinates a length is a distance from the centre. The family sees what moves all columns outwards or inwards
+    together: heavier tails, another spread. It does not see directions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import FullSampleTest, KernelClass, Radius, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 5)), data.normal(0, 2, size=(60, 5))
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(KernelClass(Radius(), "standard"),)), rng=0).reject
+    True
+    """
+
+    citations = ("gretton2012kernel",)
+    base = "laplacian"
+    label = "radius"
+    geometry = ("radius",)
+    squared = False
+    about_origin = True
+
+    def lift(self, rows: Array, centre: Array) -> Lifted:  # noqa: ARG002 - lengths are not shift invariant
+        return _Lengths(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
-        """Return c_H = d_out (proof of the proxy bound, linear regime)."""
-        return float(columns)
+        """Return c_H = 1, as for a single column."""
+        return 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Lengths(Lifted):
+    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
+        apart = np.subtract.outer(self.norms[rows], others.norms[columns])
+        return np.asarray(np.abs(apart, out=apart))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from cpmmd.core.arrays import Array
-from cpmmd.core.plain import PlainDict
+from cpmmd.core.arrays import Array, Real
+from cpmmd.core.plain import PlainDict, to_plain
 from cpmmd.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 class BaseKernel:
     """k(u, u') = exp(-e(u - u') / bandwidth^power), with e the base kernel's exponent."""
 
-    name: str  # what it is called
+    name: str
     power: int  # 2 for squared distances, 1 for distances
     bound: float  # nu: 0 <= k <= nu
     lipschitz: float  # l: |k(u, v) - k(u', v)| <= l |u - u'| at bandwidth 1
 
-    def exponent(self, sq_distances: Array) -> Array:
+    def exponent(self, sq_distances: Real) -> Real:
         """Turn squared distances into exponents at bandwidth 1, in place."""
         if self.power == 2:
             sq_distances *= 0.5
@@ -62,20 +62,6 @@ LAPLACIAN = BaseKernel("laplacian", power=1, bound=1.0, lipschitz=1.0)
 BASE_KERNELS = {kernel.name: kernel for kernel in (GAUSSIAN, LAPLACIAN)}
 
 
-class GaussianBased:
-    """Kernels whose base kernel is the Gaussian."""
-
-    @property
-    def bound(self) -> float:
-        """Nu of the kernel."""
-        return GAUSSIAN.bound
-
-    @property
-    def base_lipschitz(self) -> float:
-        """L of the base kernel."""
-        return GAUSSIAN.lipschitz
-
-
 def base_kernel(name: str) -> BaseKernel:
     """Look a base kernel up by name."""
     if name not in BASE_KERNELS:
@@ -84,6 +70,7 @@ def base_kernel(name: str) -> BaseKernel:
 
 
 Tensors = dict[str, npt.NDArray[Any]]  # the arrays that make a trained kernel
+Description = Mapping[str, Any]  # a kernel in plain JSON types, as ``to_dict`` wrote it
 
 
 @runtime_checkable
@@ -112,12 +99,56 @@ class Kernel(Protocol):
         """Return the arrays that make the kernel beside its description: none but for trained ones."""
 
 
-@runtime_checkable
-class FeatureKernel(Protocol):
-    """A Gaussian kernel of bandwidth 1 on features that can be computed once for each row."""
+class FrozenKernel(Kernel):
+    """What the kernels of this package share: each says its formula (``gram``), its ``lipschitz`` and what describes it."""
 
-    def features(self, rows: Array) -> Array:
-        """Return h(x) of each row."""
+    family: KernelFamily
+    described: ClassVar[tuple[str, ...]]  # the fields and properties that stand in its description
+
+    @property
+    def family_name(self) -> str:
+        """What files call its family."""
+        return type(self.family).__name__
+
+    @property
+    def options(self) -> PlainDict:
+        """The options of its family, as files hold them."""
+        return dict(vars(self.family))
+
+    @property
+    def base_kernel(self) -> BaseKernel:
+        """The base kernel k."""
+        return GAUSSIAN
+
+    @property
+    def bound(self) -> float:
+        """Nu of the kernel."""
+        return self.base_kernel.bound
+
+    @property
+    def base_lipschitz(self) -> float:
+        """L of the base kernel."""
+        return self.base_kernel.lipschitz
+
+    def tensors(self) -> Tensors:
+        """Return no arrays: the description says it all."""
+        return {}
+
+    def to_dict(self) -> PlainDict:
+        """Return the kernel in plain JSON types."""
+        own = {name: to_plain(getattr(self, name)) for name in self.described}
+        return {"family": self.family_name, "options": dict(self.options), **own}
+
+    def __eq__(self, other: object) -> bool:
+        """Whether description and arrays are the same: a kernel from a file is the one that was saved."""
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        mine, its = self.tensors(), other.tensors()
+        same = self.to_dict() == other.to_dict() and mine.keys() == its.keys()
+        return same and all(np.array_equal(mine[name], its[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        return hash((self.family_name, str(self)))
 
 
 @runtime_checkable
@@ -141,7 +172,7 @@ class KernelFamily(ABC):
 
     @classmethod
     @abstractmethod
-    def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> Kernel:
+    def restore(cls, described: Description, tensors: Tensors, module: nn.Module | None) -> Kernel:
         """Return the kernel of this family that ``to_dict`` and ``tensors`` described."""
 
 

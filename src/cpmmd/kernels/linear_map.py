@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels
-from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import counted
 from cpmmd.data.preparation import PreparedPool
 from cpmmd.errors import InputError
-from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import GaussianBased, Tensors, TrainedFamily
+from cpmmd.kernels.bandwidth import FeatureKernel
+from cpmmd.kernels.base import Description, Tensors, TrainedFamily
 
 if TYPE_CHECKING:
     import torch
@@ -85,15 +83,9 @@ class LinearMap(TrainedFamily):
         return columns if self.rank is None else min(self.rank, columns)
 
     def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> LinearTrainable:
-        """Return this class on one training half, for gradient ascent."""
         from cpmmd.kernels.deep.feature_kernel import LinearTrainable
 
         return LinearTrainable(self, train, dtype, device)
-
-    @classmethod
-    def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> LinearMapKernel:  # noqa: ARG003
-        """Return the kernel that was saved; it needs no torch."""
-        return LinearMapKernel.restore(described, tensors)
 
     def for_calibration(self) -> tuple[LinearMap, str]:
         """Return this family: C1 is calibrated on it as it is."""
@@ -103,10 +95,23 @@ class LinearMap(TrainedFamily):
         """Return c_H = d_out (proof of the proxy bound, linear regime)."""
         return float(self.rows_of(columns))
 
+    @classmethod
+    def restore(cls, described: Description, tensors: Tensors, module: nn.Module | None) -> LinearMapKernel:  # noqa: ARG003
+        """Return the kernel that was saved; it needs no torch."""
+        family = cls(**described["options"])
+        weight, centre, scale = (np.array(tensors[name], dtype=np.float64) for name in ("weight", "centre", "scale"))
+        columns = centre.size
+        if weight.shape != (family.rows_of(columns), columns) or scale.shape != centre.shape or not (scale > 0).all():
+            raise InputError(f"The file's weights are not those of a linear map of {columns} columns. Save it again.")
+        varying = np.asarray(tensors.get("varying", np.ones(columns))) > 0  # files of 0.2.0 do not have it
+        if varying.shape != centre.shape:
+            raise InputError(f"The file's marks of varying columns are not {columns}. Save it again.")
+        return LinearMapKernel(family, weight, centre, scale, varying)
+
 
 @dataclass(frozen=True, eq=False)
-class LinearMapKernel(GaussianBased):
-    """A trained linear map, frozen."""
+class LinearMapKernel(FeatureKernel):
+    """A trained linear map, frozen: the Gaussian of bandwidth 1 on W x."""
 
     family: LinearMap
     weight: Array  # W on inputs (x - centre) / scale, (d_out, columns)
@@ -116,15 +121,12 @@ class LinearMapKernel(GaussianBased):
     # which columns varied in the training half. The others are in W, for a later sample may vary in them, but have no weight.
     varying: Labels
 
-    def __eq__(self, other: object) -> bool:
-        """Whether family and all arrays are the same: a kernel from a file is the one that was saved."""
-        if not isinstance(other, LinearMapKernel):
-            return NotImplemented
-        mine, its = self.tensors(), other.tensors()
-        return self.family == other.family and all(np.array_equal(mine[name], its[name]) for name in mine)
+    described = ("shape", "column_weights", "lipschitz")
 
-    def __hash__(self) -> int:
-        return hash((self.family, *(array.tobytes() for array in self.tensors().values())))
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns of W."""
+        return self.weight.shape
 
     @property
     def matrix(self) -> Array:
@@ -153,39 +155,12 @@ class LinearMapKernel(GaussianBased):
             )
         return np.asarray(((rows - self.centre) / self.scale) @ self.weight.T)
 
-    def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
-        return Bandwidth().gram(1.0, self.features(rows), None if others is None else self.features(others))
-
     def tensors(self) -> Tensors:
-        """The arrays that make the kernel, for saving."""
+        """Return W, the columns' centres and scales, and which of them varied."""
         return {"weight": self.weight, "centre": self.centre, "scale": self.scale, "varying": self.varying.astype(np.float64)}
 
-    def to_dict(self) -> PlainDict:
-        """Describe the kernel in plain JSON types."""
-        return {
-            "family": "LinearMap",
-            "options": {"rank": self.family.rank, "diagonal": self.family.diagonal},
-            "shape": list(self.weight.shape),
-            "column_weights": self.column_weights.tolist(),
-            "lipschitz": self.lipschitz,
-        }
-
-    @classmethod
-    def restore(cls, description: Mapping[str, Any], tensors: Tensors) -> LinearMapKernel:
-        """Rebuild a saved kernel."""
-        family = LinearMap(**description["options"])
-        weight, centre, scale = (np.array(tensors[name], dtype=np.float64) for name in ("weight", "centre", "scale"))
-        columns = centre.size
-        if weight.shape != (family.rows_of(columns), columns) or scale.shape != centre.shape or not (scale > 0).all():
-            raise InputError(f"The file's weights are not those of a linear map of {columns} columns. Save it again.")
-        varying = np.asarray(tensors.get("varying", np.ones(columns))) > 0  # files of 0.2.0 do not have it
-        if varying.shape != centre.shape:
-            raise InputError(f"The file's marks of varying columns are not {columns}. Save it again.")
-        return cls(family, weight, centre, scale, varying)
-
     def __str__(self) -> str:
-        rows, columns = self.weight.shape
+        rows, columns = self.shape
         of = counted(columns, "column")
         what = f"diagonal map of {of}" if self.family.diagonal else f"linear map of {of} to {rows}"
         return f"Gaussian on a {what}, spectral norm {self.lipschitz:.4g}"

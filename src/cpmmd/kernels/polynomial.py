@@ -29,18 +29,16 @@ class Polynomial(ScaleFamily):
     --------
     >>> import numpy as np
     >>> from cpmmd import Polynomial, SplitTest, two_sample_test
-    >>> Polynomial(degree=3)
-    Polynomial(degree=3, base='laplacian')
     >>> data = np.random.default_rng(0)
     >>> x, y = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
     >>> two_sample_test(x, y, method=SplitTest(Polynomial(degree=2)), rng=0).reject
     True
     """
 
-    citations = ("ni2026kernel",)
-
     degree: int = 4
     base: str = "laplacian"
+
+    citations = ("ni2026kernel",)
     about_origin = True
 
     def __post_init__(self) -> None:
@@ -48,31 +46,26 @@ class Polynomial(ScaleFamily):
         base_kernel(self.base)
 
     @property
-    def label(self) -> str:
+    def label(self) -> str:  # type: ignore[override]
         """The family in few words, for a legend."""
         return f"polynomial of degree {self.degree}"
 
     @property
-    def geometry(self) -> tuple[object, ...]:
-        """Families of one geometry share their distances."""
+    def geometry(self) -> tuple[object, ...]:  # type: ignore[override]
+        """Degrees do not share their distances."""
         return ("lift of raw rows", self.degree)
 
     def lift(self, rows: Array, centre: Array) -> LiftedRows:  # noqa: ARG002 - monomials are not shift invariant
-        """Return the lift in the form of :mod:`cpmmd.kernels.lift`."""
+        """Return the monomials, never formed: power sums and Newton's identities give their distances."""
         return LiftedRows.of(rows, self.degree)
 
     def lift_lipschitz(self, rows: Array) -> float:
-        """Bound the Jacobian of Psi_p over the ball around 0 that holds ``rows``.
-
-        Notes
-        -----
-        The degree-k monomials differ by no more than x^{(x)k}, whose Jacobian has norm k |x|^(k-1): the tensor power
-        weighs each monomial by the root of its multinomial coefficient, which is at least 1. Hence
-        L^2 <= sum_k k^2 R^(2k-2) with R the largest row norm.
-        """
+        """Bound the Jacobian of Psi_p over the ball around 0 that holds ``rows``: L^2 <= sum_k k^2 R^(2k-2), R its radius."""
+        # The degree-k monomials differ by no more than x^{(x)k}, whose Jacobian has norm k |x|^(k-1): the tensor power weighs
+        # each monomial by the root of its multinomial coefficient, which is at least 1.
         radius = float(np.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)))
         return float(np.sqrt(sum((k * radius ** (k - 1)) ** 2 for k in range(1, self.degree + 1))))
 
-    def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002 - the same for every width
+    def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
         """Return c_H = 1 (proof of the proxy bound, polynomial regime)."""
         return 1.0

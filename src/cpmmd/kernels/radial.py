@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,31 +14,17 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict
 from cpmmd.errors import unknown_name
-from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import Tensors
-from cpmmd.kernels.laplacian_l1 import LaplacianL1
+from cpmmd.kernels.bandwidth import Bandwidth, LaplacianL1
+from cpmmd.kernels.base import LAPLACIAN, BaseKernel, Description, FrozenKernel
 
 RADIAL = "radial"  # what files call the family of these kernels: it is a list of names, not a class
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(NamedTuple):
     """A radial function and the norm it goes with."""
 
     norm: str
     values: Callable[[Array], Array]
-
-
-def _gaussian(u: Array) -> Array:
-    return np.exp(-0.5 * np.square(u))
-
-
-def _laplacian(u: Array) -> Array:
-    return np.exp(-u)
-
-
-def _imq(u: Array) -> Array:
-    return np.asarray(1 / np.sqrt(1 + np.square(u)))
 
 
 def _matern(u: Array, half: int) -> Array:
@@ -52,9 +38,9 @@ def _matern(u: Array, half: int) -> Array:
 
 
 PROFILES: dict[str, Profile] = {
-    "gaussian": Profile("l2", _gaussian),
-    "laplacian_l1": Profile("l1", _laplacian),
-    "imq": Profile("l2", _imq),
+    "gaussian": Profile("l2", lambda u: np.exp(-0.5 * np.square(u))),
+    "laplacian_l1": Profile("l1", lambda u: np.exp(-u)),
+    "imq": Profile("l2", lambda u: np.asarray(1 / np.sqrt(1 + np.square(u)))),
     **{f"matern_{half}.5_{norm}": Profile(norm, partial(_matern, half=half)) for norm in ("l1", "l2") for half in range(5)},
 }
 
@@ -78,27 +64,29 @@ def collection_names(kernels: str | Sequence[str]) -> tuple[str, ...]:
 
 def distances(norm: str, rows: Array, others: Array | None = None) -> Array:
     """Return the L1 or L2 distances of all pairs."""
-    if norm == "l2":
-        return Bandwidth("laplacian").exponents(rows, others)  # the Laplacian's exponent is the distance
-    return LaplacianL1().exponents(rows, others)
+    family = Bandwidth("laplacian") if norm == "l2" else LaplacianL1()
+    return family.exponents(rows, others)  # a Laplacian's exponent is the distance
 
 
-@dataclass(frozen=True)
-class RadialKernel:
+@dataclass(frozen=True, eq=False)
+class RadialKernel(FrozenKernel):
     """A radial kernel at one bandwidth."""
 
     name: str
     bandwidth: float
 
-    @property
-    def bound(self) -> float:
-        """Nu of the kernel."""
-        return 1.0
+    family_name = RADIAL
+    described = ("bandwidth",)
 
     @property
-    def base_lipschitz(self) -> float:
-        """An upper bound on the slope of every profile here."""
-        return 1.0
+    def options(self) -> PlainDict:
+        """Which of the radial functions it is."""
+        return {"name": self.name}
+
+    @property
+    def base_kernel(self) -> BaseKernel:
+        """The Laplacian, whose bound and slope of 1 no radial function here exceeds."""
+        return LAPLACIAN
 
     @property
     def lipschitz(self) -> float:
@@ -115,20 +103,11 @@ class RadialKernel:
         return profile(self.name).values(apart / self.bandwidth)
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
         return self.of_distances(distances(self.norm, rows, others))
 
-    def to_dict(self) -> PlainDict:
-        """Describe the kernel in plain JSON types."""
-        return {"family": RADIAL, "options": {"name": self.name}, "bandwidth": self.bandwidth}
-
-    def tensors(self) -> Tensors:
-        """Return no arrays: the description says it all."""
-        return {}
-
     @classmethod
-    def restore(cls, described: Mapping[str, Any]) -> RadialKernel:
-        """Return the kernel that :meth:`to_dict` described."""
+    def restore(cls, described: Description) -> RadialKernel:
+        """Return the kernel that its description says."""
         profile(described["options"]["name"])
         return cls(described["options"]["name"], validation.positive("bandwidth", described["bandwidth"]))
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
-from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError
-from cpmmd.kernels.base import Kernel, Tensors
+from cpmmd.kernels.base import Description, FrozenKernel, Kernel, Tensors
 
 REGULARISED = "Regularised"
 PARTS = ("landmarks", "offset", "projection")
@@ -20,7 +18,7 @@ INNER = "inner."  # before the names of the tensors of the kernel inside
 
 
 @dataclass(frozen=True, eq=False)
-class RegularisedKernel:
+class RegularisedKernel(FrozenKernel):
     """The inner product of ``(k(x, landmarks) - offset) @ projection``."""
 
     inner: Kernel  # k: the kernel that is regularised
@@ -28,6 +26,10 @@ class RegularisedKernel:
     landmarks: Array  # rows of the pool
     offset: Array  # the pool's mean of k with each
     projection: Array  # to the pool's principal directions, each times its weight
+
+    family_name = REGULARISED
+    options = {}  # noqa: RUF012 - a family of its own, without any
+    described = ("gamma", "inner")
 
     @property
     def growth(self) -> float:
@@ -54,7 +56,7 @@ class RegularisedKernel:
         return np.asarray((self.inner.gram(rows, self.landmarks) - self.offset) @ self.projection)
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
+        """Return the inner products of the coordinates."""
         left = self.coordinates(rows)
         return np.asarray(left @ (left if others is None else self.coordinates(others)).T)
 
@@ -63,13 +65,9 @@ class RegularisedKernel:
         inside = {INNER + name: values for name, values in self.inner.tensors().items()}
         return {**{name: np.ascontiguousarray(getattr(self, name)) for name in PARTS}, **inside}
 
-    def to_dict(self) -> PlainDict:
-        """Describe the kernel in plain JSON types."""
-        return {"family": REGULARISED, "options": {}, "gamma": self.gamma, "inner": self.inner.to_dict()}
-
     @classmethod
     def restore(
-        cls, described: Mapping[str, Any], tensors: Tensors, inside: Callable[[Mapping[str, Any], Tensors], Kernel]
+        cls, described: Description, tensors: Tensors, inside: Callable[[Description, Tensors], Kernel]
     ) -> RegularisedKernel:
         """Return the kernel that ``to_dict`` and ``tensors`` described; ``inside`` restores the kernel that is regularised."""
         inner = inside(described["inner"], {n.removeprefix(INNER): v for n, v in tensors.items() if n.startswith(INNER)})
@@ -77,15 +75,6 @@ class RegularisedKernel:
         if landmarks.ndim != 2 or offset.shape != landmarks.shape[:1] or projection.shape[:1] != landmarks.shape[:1]:
             raise InputError("The arrays of a regularised kernel must agree in their number of landmarks. They do not.")
         return cls(inner, validation.positive("gamma", described["gamma"]), landmarks, offset, projection)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RegularisedKernel):
-            return NotImplemented
-        alike = self.gamma == other.gamma and self.inner == other.inner
-        return alike and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in PARTS)
-
-    def __hash__(self) -> int:
-        return hash((self.gamma, str(self.inner), self.projection.shape))
 
     def __str__(self) -> str:
         return f"{self.inner}, spectrum regularised at {self.gamma:.4g}"

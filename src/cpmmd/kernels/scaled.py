@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.core.arrays import Array
-from cpmmd.core.plain import PlainDict
+from cpmmd.core.arrays import Array, Real
 from cpmmd.errors import InputError, Setting
-from cpmmd.kernels.base import BaseKernel, KernelFamily, Tensors, base_kernel
+from cpmmd.kernels.base import BaseKernel, Description, FrozenKernel, KernelFamily, Tensors, base_kernel
 
 if TYPE_CHECKING:
     from torch import nn
-
-
-# Matrices over pairs of rows, filled tile by tile so that the intermediate arrays stay in the cache.
 
 
 TILE = 144  # rows and columns of a tile: half a dozen of them fit a core's cache
@@ -28,29 +24,6 @@ TILE = 144  # rows and columns of a tile: half a dozen of them fit a core's cach
 def cut(size: int, tile: int = TILE) -> list[slice]:
     """Cut ``range(size)`` into slices."""
     return [slice(start, min(start + tile, size)) for start in range(0, size, tile)]
-
-
-def symmetric(size: int, compute: Callable[[slice, slice], Array], diagonal: float) -> Array:
-    """Fill a symmetric matrix from its upper triangle of tiles; the diagonal is set, not computed."""
-    out = np.empty((size, size))
-    slices = cut(size)
-    for position, i in enumerate(slices):
-        for j in slices[position:]:
-            tile = compute(i, j)
-            out[i, j] = tile
-            if i is not j:
-                out[j, i] = tile.T
-    np.fill_diagonal(out, diagonal)
-    return out
-
-
-def rectangular(rows: int, columns: int, compute: Callable[[slice, slice], Array]) -> Array:
-    """Fill a matrix tile by tile."""
-    out = np.empty((rows, columns))
-    for i in cut(rows):
-        for j in cut(columns):
-            out[i, j] = compute(i, j)
-    return out
 
 
 # Squared distances between polynomial lifts, without features: power sums and Newton's identities.
@@ -64,7 +37,6 @@ def rectangular(rows: int, columns: int, compute: Callable[[slice, slice], Array
 #     |Psi_p(x) - Psi_p(z)|^2 = a + b - 2 (h_1 + ... + h_p) = -(2/p) [ V + sum_{i<p} (P_i + p) h_{p-i} ],
 #
 # which takes the fewest passes over the tile; passes are what costs.
-
 
 # What rounding may leave of a zero distance, relative to the two squared norms.
 ZERO = 16 * float(np.finfo(np.float64).eps)
@@ -102,36 +74,28 @@ class LiftedRows(Lifted):
         return cls(norms, left, tuple(np.ascontiguousarray(power.T) for power in right))
 
     def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
-        """Return |Psi(x_i) - Psi(z_j)|^2 for a tile of pairs, duplicates exactly at zero.
-
-        What the products' rounding leaves of a zero distance is set to zero: a square root would blow 1e-16 up to 1e-8.
-        """
+        """Return |Psi(x_i) - Psi(z_j)|^2 for a tile of pairs, duplicates exactly at zero."""
         assert isinstance(others, LiftedRows)
-        products = [a[rows] @ b[:, columns] for a, b in zip(self.left, others.right, strict=True)]
-        tile = _distances_from_power_sums(products)
+        *sums, total = (a[rows] @ b[:, columns] for a, b in zip(self.left, others.right, strict=True))  # P_1, ..., P_{p-1} and V
+        degree, term = len(sums) + 1, np.empty_like(total)
+        h = sums[:1]  # h_1, h_2, ...
+        for k in range(2, degree):
+            value = sums[0] * h[k - 2]
+            for i in range(2, k):
+                value += np.multiply(sums[i - 1], h[k - i - 1], out=term)
+            value += sums[k - 1]
+            value *= 1 / k
+            h.append(value)
+        for i in range(1, degree):
+            np.add(sums[i - 1], degree, out=term)
+            term *= h[degree - i - 1]
+            total += term
+        total *= -2 / degree
         a, b = self.norms[rows], others.norms[columns]
-        if tile.min() <= ZERO * (a.max() + b.max()):
-            np.putmask(tile, tile <= ZERO * np.add.outer(a, b), 0.0)
-        return tile
-
-
-def _distances_from_power_sums(power_sums: list[Array]) -> Array:
-    """Return the squared distances from P_1, ..., P_{p-1} and V, overwriting V."""
-    degree, total = len(power_sums), power_sums[-1]
-    h, term = [power_sums[0]], np.empty_like(total)  # h_1, h_2, ...
-    for k in range(2, degree):
-        value = power_sums[0] * h[k - 2]
-        for i in range(2, k):
-            value += np.multiply(power_sums[i - 1], h[k - i - 1], out=term)
-        value += power_sums[k - 1]
-        value *= 1 / k
-        h.append(value)
-    for i in range(1, degree):
-        np.add(power_sums[i - 1], degree, out=term)
-        term *= h[degree - i - 1]
-        total += term
-    total *= -2 / degree
-    return total
+        # What the products' rounding leaves of a zero distance is set to zero: a square root would blow 1e-16 up to 1e-8.
+        if total.min() <= ZERO * (a.max() + b.max()):
+            np.putmask(total, total <= ZERO * np.add.outer(a, b), 0.0)
+        return total
 
 
 def _homogeneous_sum(power_sums: list[Array]) -> Array:
@@ -146,73 +110,60 @@ class ScaleFamily(KernelFamily):
     """All x -> psi(x)/bandwidth for one fixed lift psi: one kernel for each bandwidth."""
 
     base: str  #: name of the base kernel
-    #: whether the lifted rows give squared distances
-    squared: bool = True  # whether the lifted rows give squared distances
-    #: whether moving all rows changes the distances
-    about_origin: bool = False  # whether moving all rows changes the distances
+    label: str  #: the family in few words, for a legend
+    geometry: tuple[object, ...]  #: what the distances depend on: families of one geometry share them
+    squared: ClassVar[bool] = True  #: whether the lifted rows give squared distances
+    about_origin: ClassVar[bool] = False  #: whether moving all rows changes the distances
 
-    @property
-    def label(self) -> str:
-        """The family in few words, for a legend."""
-        return type(self).__name__.lower()
-
-    def exponent_of(self, distances: Array) -> Array:
-        """Turn a tile of (squared) distances into exponents at bandwidth 1, in place."""
-        return self.base_kernel.exponent(distances) if self.squared else distances
-
-    @property
     @abstractmethod
-    def geometry(self) -> tuple[object, ...]:
-        """What the distances depend on: families of one geometry share them."""
+    def lift(self, rows: Array, centre: Array) -> Lifted:
+        """Lift rows; ``centre`` may be taken off first where the family does not notice."""
+
+    def lift_lipschitz(self, rows: Array) -> float:  # noqa: ARG002 - for lifts that need them
+        """Bound the Lipschitz constant of psi on the ball that holds ``rows``."""
+        return 1.0
+
+    def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
+        """Return c_H = d_out (proof of the proxy bound, linear regime)."""
+        return float(columns)
 
     @property
     def base_kernel(self) -> BaseKernel:
         """The base kernel k."""
         return base_kernel(self.base)
 
-    @abstractmethod
-    def lift(self, rows: Array, centre: Array) -> Lifted:
-        """Lift rows; ``centre`` may be taken off first where the family does not notice."""
-
-    @abstractmethod
-    def lift_lipschitz(self, rows: Array) -> float:
-        """Bound the Lipschitz constant of psi on the ball that holds ``rows``."""
+    def exponent_of(self, distances: Real) -> Real:
+        """Turn a tile of (squared) distances into exponents at bandwidth 1, in place."""
+        return self.base_kernel.exponent(distances) if self.squared else distances
 
     def exponents(self, rows: Array, others: Array | None = None) -> Array:
         """Return the base kernel's exponents at bandwidth 1 for all pairs."""
+        return self._over_pairs(rows, others, lambda exponent: exponent, diagonal=0.0)
 
-        def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
-            return self.exponent_of(a.distances(i, b, j))
+    def gram(self, bandwidth: float, rows: Array, others: Array | None = None) -> Array:
+        """Return the kernel at one bandwidth for all pairs."""
+        k = self.base_kernel
+        return self._over_pairs(rows, others, lambda exponent: k.of_exponent(exponent, bandwidth, out=exponent), diagonal=1.0)
 
-        return self._over_pairs(rows, others, compute, diagonal=0.0)
+    def _over_pairs(self, rows: Array, others: Array | None, value: Callable[[Array], Array], *, diagonal: float) -> Array:
+        """Return a value of the exponents of all pairs, tile by tile so that intermediate arrays stay in the cache."""
+        centre = np.median(rows, axis=0)  # one wild row would drag the mean away from all others, and their digits with it
+        a = self.lift_checked(rows, centre)
+        b = a if others is None else self.lift_checked(others, centre)
+        out = np.empty((len(a.norms), len(b.norms)))
+        columns = cut(len(b.norms))
+        for position, i in enumerate(cut(len(a.norms))):
+            for j in columns if others is not None else columns[position:]:
+                out[i, j] = tile = value(self.exponent_of(a.distances(i, b, j)))
+                if others is None and i != j:
+                    out[j, i] = tile.T
+        if others is None:
+            np.fill_diagonal(out, diagonal)
+        return out
 
     def median_bandwidth(self, rows: Array) -> float:
         """Return the median distance of ``rows`` as this family measures it: the bandwidth of the median heuristic."""
         return median_distance(self.exponents(rows), self.base_kernel.power)
-
-    def gram(self, bandwidth: float, rows: Array, others: Array | None = None) -> Array:
-        """Return the kernel at one bandwidth for all pairs."""
-        base = self.base_kernel
-
-        def compute(a: Lifted, i: slice, b: Lifted, j: slice) -> Array:
-            tile = self.exponent_of(a.distances(i, b, j))
-            return base.of_exponent(tile, bandwidth, out=tile)
-
-        return self._over_pairs(rows, others, compute, diagonal=1.0)
-
-    def _over_pairs(self, rows: Array, others: Array | None, compute: _Compute, *, diagonal: float) -> Array:
-        centre = np.median(rows, axis=0)  # one wild row would drag the mean away from all others, and their digits with it
-        a = self.lift_checked(rows, centre)
-        if others is None:
-            return symmetric(len(rows), lambda i, j: compute(a, i, a, j), diagonal)
-        b = self.lift_checked(others, centre)
-        return rectangular(len(rows), len(others), lambda i, j: compute(a, i, b, j))
-
-    @classmethod
-    def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> ScaledKernel:  # noqa: ARG003
-        """Return the kernel that :meth:`ScaledKernel.to_dict` described."""
-        numbers = (validation.positive(name, described[name]) for name in ("bandwidth", "lift_lipschitz"))
-        return ScaledKernel(cls(**described["options"]), *numbers)
 
     def lift_checked(self, rows: Array, centre: Array) -> Lifted:
         """Lift rows, refused when that overflows."""
@@ -220,6 +171,12 @@ class ScaleFamily(KernelFamily):
             lifted = self.lift(rows, centre)
         refuse_overflow(str(self), lifted.norms, rows)
         return lifted
+
+    @classmethod
+    def restore(cls, described: Description, tensors: Tensors, module: nn.Module | None) -> ScaledKernel:  # noqa: ARG003
+        """Return the kernel that its description says; it has no arrays."""
+        numbers = (validation.positive(name, described[name]) for name in ("bandwidth", "lift_lipschitz"))
+        return ScaledKernel(cls(**described["options"]), *numbers)
 
 
 def refuse_overflow(what: str, norms: Array, rows: Array) -> None:
@@ -245,27 +202,20 @@ def median_distance(exponents: Array, power: int) -> float:
     return float(np.sqrt(2 * median)) if power == 2 else median
 
 
-class _Compute(Protocol):
-    def __call__(self, a: Lifted, i: slice, b: Lifted, j: slice, /) -> Array: ...
-
-
-@dataclass(frozen=True)
-class ScaledKernel:
+@dataclass(frozen=True, eq=False)
+class ScaledKernel(FrozenKernel):
     """A frozen member of a :class:`ScaleFamily`: the family at one bandwidth."""
 
     family: ScaleFamily
     bandwidth: float
     lift_lipschitz: float = 1.0
 
-    @property
-    def bound(self) -> float:
-        """Nu of the kernel."""
-        return self.family.base_kernel.bound
+    described = ("bandwidth", "lift_lipschitz", "lipschitz")
 
     @property
-    def base_lipschitz(self) -> float:
-        """L of the base kernel."""
-        return self.family.base_kernel.lipschitz
+    def base_kernel(self) -> BaseKernel:
+        """The base kernel of the family."""
+        return self.family.base_kernel
 
     @property
     def lipschitz(self) -> float:
@@ -273,22 +223,7 @@ class ScaledKernel:
         return self.lift_lipschitz / self.bandwidth
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
         return self.family.gram(self.bandwidth, rows, others)
-
-    def tensors(self) -> Tensors:
-        """Return no arrays: the description says it all."""
-        return {}
-
-    def to_dict(self) -> PlainDict:
-        """Describe the kernel in plain JSON types."""
-        return {
-            "family": type(self.family).__name__,
-            "options": dict(vars(self.family)),
-            "bandwidth": self.bandwidth,
-            "lift_lipschitz": self.lift_lipschitz,
-            "lipschitz": self.lipschitz,
-        }
 
     def __str__(self) -> str:
         return f"{self.family} at bandwidth {self.bandwidth:.4g}"

@@ -17,17 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.core.arrays import Array, Floating
-from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import GAUSSIAN, FeatureKernel, Kernel
-from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily, refuse_overflow
+from cpmmd.kernels.bandwidth import Bandwidth, FeatureKernel
+from cpmmd.kernels.base import GAUSSIAN, Kernel
+from cpmmd.kernels.scaled import Lifted, ScaledKernel, ScaleFamily, refuse_overflow
 
 Tile = npt.NDArray[np.float32]
 LINKS = 6  # of a chain: rounding of 6e-8 grows to 4e-6
 # Largest |x|^2 / 2 b^2 for products in single precision. Rounding of a distance is then 6e-8 times the two rows' own share of
 # it, so only rows this far from the middle, among themselves, would notice.
 SINGLE_PRECISION = 1e6
-
-
 # Kernel values are lifted by this before every other squaring: squared twice it is the smallest normal number.
 # Arithmetic on smaller ones is forty times slower, and 3e-10 is nothing beside the 6e-8 that single precision rounds away.
 FLOOR = np.float32(3.3e-10)
@@ -38,53 +36,54 @@ class Scratch:
     """Buffers that are used again for every tile of a row: fresh memory costs as much as a pass over it."""
 
     def __init__(self) -> None:
-        self._held: dict[str, Any] = {}
+        self._held: dict[str, Tile] = {}
 
-    def tile(self, name: str, shape: tuple[int, int], dtype: Any = np.float32) -> Any:
+    def tile(self, name: str, shape: tuple[int, int]) -> Tile:
         """Return the buffer of that name as an array of that shape; its values are whatever was there."""
         size = shape[0] * shape[1]
-        held = self._held.get(name)
-        if held is None or len(held) < size or held.dtype != dtype:
-            held = self._held[name] = np.empty(size, dtype)
-        return held[:size].reshape(shape)
+        if name not in self._held or len(self._held[name]) < size:
+            self._held[name] = np.empty(size, np.float32)
+        return self._held[name][:size].reshape(shape)
+
+
+Operand = Any  # rows in the form that tiles are made from: each tiler has its own
 
 
 class Tiler(ABC):
     """Kernels, one after the other, for tiles of pairs."""
 
     @property
-    @abstractmethod
     def n_kernels(self) -> int:
         """How many tiles each pair of slices gives."""
+        return 1
 
     def settled(self, blocks: Iterable[Array]) -> Tiler:  # noqa: ARG002
         """Return the tiler for a pool whose rows these blocks are: what depends on all of them is decided once, not by tiles."""
         return self
 
     @abstractmethod
-    def operand(self, rows: Array) -> Any:
+    def operand(self, rows: Array) -> Operand:
         """Return rows in the form that tiles are made from."""
 
     @abstractmethod
-    def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
+    def tiles(self, a: Operand, i: slice, b: Operand, j: slice, scratch: Scratch) -> Iterator[Tile]:
         """Yield the tile of every kernel for two slices of two operands; each may be overwritten when the next is asked for."""
+
+
+Products = tuple[Floating, Floating]  # left and right factors of a product that is the exponent
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianTiler(Tiler):
-    """Gaussian kernels on the rows: one single-precision product gives the exponent.
+    """Gaussian kernels on the rows, or on a trained kernel's features of them: one product gives the exponent."""
 
-    ``bandwidths`` go from wide to narrow, a factor sqrt(2) apart; ``centre`` is taken off first, which keeps products small.
-    ``dtype`` is the product's precision, None until a pool has settled it.
-    """
-
-    bandwidths: Array
-    centre: Array
-    dtype: type[np.float32 | np.float64] | None = None
+    bandwidths: Array  # from wide to narrow, a factor sqrt(2) apart
+    centre: Array  # taken off first, which keeps products small
+    on: FeatureKernel | None = None  # whose features stand for the rows
+    dtype: type[np.float32 | np.float64] | None = None  # the product's precision, None until a pool has settled it
 
     @property
     def n_kernels(self) -> int:
-        """One for each bandwidth."""
         return len(self.bandwidths)
 
     def settled(self, blocks: Iterable[Array]) -> GaussianTiler:
@@ -94,13 +93,15 @@ class GaussianTiler(Tiler):
 
     def _scaled(self, rows: Array) -> tuple[Array, Array]:
         """Return r = (x - centre) / b sqrt(2) and |r|^2."""
+        if self.on is not None:
+            rows = self.on.features(rows)
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = (rows - self.centre) * (np.sqrt(0.5) / self.bandwidths[0])
             squares = np.einsum("ij,ij->i", scaled, scaled)
         refuse_overflow("Gaussian kernels", squares, rows)
         return scaled, squares
 
-    def operand(self, rows: Array) -> tuple[Floating, Floating]:
+    def operand(self, rows: Array) -> Products:
         """Return left [2r, -|r|^2, 1] and right [r, 1, -|r|^2]' with r = x / b sqrt(2): their product is -|r - r'|^2."""
         scaled, squares = self._scaled(rows)
         dtype = self.dtype or _precision(float(squares.max(initial=0.0)))
@@ -110,8 +111,7 @@ class GaussianTiler(Tiler):
         right: Floating = np.ascontiguousarray(np.hstack([scaled, one, minus]).T.astype(dtype))
         return left, right
 
-    def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
-        """Yield the kernel of every bandwidth."""
+    def tiles(self, a: Products, i: slice, b: Products, j: slice, scratch: Scratch) -> Iterator[Tile]:
         left, right = a[0][i], b[1][:, j]
         exponent = scratch.tile("exponent", (len(left), right.shape[1]))
         with np.errstate(over="ignore"):  # far rows: exp gives 0
@@ -128,26 +128,20 @@ def _precision(farthest: float) -> type[np.float32 | np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class DistanceTiler(Tiler):
-    """Families that share one geometry: double-precision distances once, single-precision kernels from them.
-
-    ``bandwidths`` has the bandwidths of each family, from wide to narrow, a factor sqrt(2) apart.
-    """
+    """Families that share one geometry: double-precision distances once, single-precision kernels from them."""
 
     families: tuple[ScaleFamily, ...]
-    bandwidths: tuple[Array, ...]
+    bandwidths: tuple[Array, ...]  # of each family, from wide to narrow, a factor sqrt(2) apart
     centre: Array
 
     @property
     def n_kernels(self) -> int:
-        """One for each bandwidth of each family."""
         return sum(map(len, self.bandwidths))
 
-    def operand(self, rows: Array) -> Any:
-        """Lift the rows."""
+    def operand(self, rows: Array) -> Lifted:
         return self.families[0].lift_checked(rows, self.centre)
 
-    def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
-        """Yield the kernel of every bandwidth, family after family."""
+    def tiles(self, a: Lifted, i: slice, b: Lifted, j: slice, scratch: Scratch) -> Iterator[Tile]:
         distances = a.distances(i, b, j)
         for family, bandwidths in zip(self.families, self.bandwidths, strict=True):
             yield from _family_tiles(family, bandwidths, distances, scratch)
@@ -175,47 +169,15 @@ def _family_tiles(family: ScaleFamily, bandwidths: Array, distances: Array, scra
 
 @dataclass(frozen=True, eq=False)
 class GramTiler(Tiler):
-    """Any frozen kernel, by its own Gram matrix; trained features are computed once."""
+    """Any frozen kernel, by its own Gram matrix."""
 
     kernel: Kernel
 
-    @property
-    def n_kernels(self) -> int:
-        """One."""
-        return 1
-
-    def operand(self, rows: Array) -> Any:
-        """Return the rows as they are."""
+    def operand(self, rows: Array) -> Array:
         return rows
 
-    def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:  # noqa: ARG002
-        """Yield the kernel."""
+    def tiles(self, a: Array, i: slice, b: Array, j: slice, scratch: Scratch) -> Iterator[Tile]:  # noqa: ARG002
         yield self.kernel.gram(a[i], b[j]).astype(np.float32)
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureTiler(Tiler):
-    """A Gaussian kernel with bandwidth 1 on the features of a trained network."""
-
-    kernel: FeatureKernel
-    gaussian: GaussianTiler
-
-    @property
-    def n_kernels(self) -> int:
-        """One."""
-        return 1
-
-    def settled(self, blocks: Iterable[Array]) -> FeatureTiler:
-        """Return the tiler in the precision that the features of a pool need."""
-        return replace(self, gaussian=self.gaussian.settled(self.kernel.features(rows) for rows in blocks))
-
-    def operand(self, rows: Array) -> Any:
-        """Return the features of the rows as operands."""
-        return self.gaussian.operand(self.kernel.features(rows))
-
-    def tiles(self, a: Any, i: slice, b: Any, j: slice, scratch: Scratch) -> Iterator[Tile]:
-        """Yield the kernel."""
-        return self.gaussian.tiles(a, i, b, j, scratch)
 
 
 def _chain(exponent: Tile, count: int, scratch: Scratch, name: str = "") -> Iterator[Tile]:
@@ -238,9 +200,8 @@ def tiler_for(kernel: Kernel, sample: Array) -> Tiler:
     """Return the tiler of a frozen kernel; ``sample`` is some rows of the pool, which tell where its middle is."""
     if isinstance(kernel, ScaledKernel):
         return path_tiler((kernel.family,), (np.array([kernel.bandwidth]),), sample)
-    if isinstance(kernel, FeatureKernel):
-        features = kernel.features(sample)
-        return FeatureTiler(kernel, GaussianTiler(np.ones(1), np.median(features, axis=0)))
+    if isinstance(kernel, FeatureKernel):  # its features are computed once a row
+        return GaussianTiler(np.ones(1), np.median(kernel.features(sample), axis=0), on=kernel)
     return GramTiler(kernel)
 
 

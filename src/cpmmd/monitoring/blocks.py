@@ -13,17 +13,16 @@ from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import keyed_rng, short_seed
 from cpmmd.core.text import counted
 from cpmmd.data.design import as_texts
-from cpmmd.data.gaps import check_present, drop_missing, find_gaps
 from cpmmd.data.numbers import Matrix
-from cpmmd.data.pool import Pool, lay_out, pool_tables
+from cpmmd.data.pool import Pool, lay_out
 from cpmmd.data.preparation import Preparation
-from cpmmd.data.table import Table
+from cpmmd.data.table import Table, check_present, drop_missing, find_gaps
 from cpmmd.errors import InputError, name_some
+from cpmmd.evidence import Ranking
 from cpmmd.monitoring.answers import LookResult
 from cpmmd.monitoring.bets import Look
-from cpmmd.permutation.ranking import Ranking
 from cpmmd.procedures.base import Procedure, RunOptions
-from cpmmd.procedures.median import median_kernel
+from cpmmd.procedures.one_kernel import median_kernel
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.questions.options import TestPlan
 from cpmmd.results import TestResult
@@ -195,7 +194,7 @@ class BlockTest:
             if self.plan.design.given:  # one row is compared with single rows
                 raise InputError("A batch must have 2 rows at least with strata, and 2 groups at least with groups. Got 1.")
             procedure, options = OneRowTest(), replace(options, method=ONE_ROW, summary="")
-        pool = lay_out(pool_tables(before, block), before, block, self.plan.design)
+        pool = lay_out((before, block), self.plan.design)
         with threads(self.plan.n_jobs), reporting_to(self.progress):
             outcome = procedure.run(pool, options, np.random.default_rng(seed))
         rank, total = break_ties(outcome, breaking)
@@ -210,5 +209,4 @@ def break_ties(outcome: TestOutcome, rng: np.random.Generator) -> tuple[int, int
     has, and so on the next one; broken at random the rank is uniform whatever the pool.
     """
     total = len(outcome.null_distribution) + 1
-    worst = round(outcome.pvalue * total)
-    return int(rng.integers(worst - outcome.ties + 1, worst + 1)), total
+    return int(rng.integers(outcome.rank - outcome.ties + 1, outcome.rank + 1)), total

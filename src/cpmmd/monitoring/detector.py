@@ -18,10 +18,9 @@ from cpmmd.core.progress import reporting_to
 from cpmmd.core.seeds import resolve_seed, short_seed
 from cpmmd.data.conform import conform
 from cpmmd.data.design import DesignOptions
-from cpmmd.data.gaps import find_gaps
 from cpmmd.data.numbers import Matrix
-from cpmmd.data.pool import check_tables, lay_out, pool_tables
-from cpmmd.data.table import Table, read_table
+from cpmmd.data.pool import check_tables, lay_out
+from cpmmd.data.table import Table, find_gaps, read_table
 from cpmmd.errors import InputError, Setting
 from cpmmd.monitoring.answers import BatchResult, CheckedBatch, content_digest
 from cpmmd.monitoring.checking import BatchCheck, Source
@@ -164,7 +163,7 @@ class DriftDetector(Fitted[State]):
         (table,), dropped = check_tables({"batch": table}, missing=self._missing(missing))
         if frozen is not None and frozen.example == digest:
             notes += ("this batch is the example that trained the kernel: its p-value is too small",)
-        pool = lay_out(pool_tables(self.reference_, table, (*notes, *dropped)), self.reference_, table, self._design)
+        pool = lay_out((self.reference_, table), self._design, (*notes, *dropped))
         seed, options = short_seed(self.seed_, digest), self._options
         if n_permutations is not None:
             options = replace(options, n_permutations=validation.permutation_count(n_permutations, options.alpha))

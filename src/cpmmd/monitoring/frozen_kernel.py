@@ -13,14 +13,12 @@ from cpmmd.data.pool import Pool, pool_of_one, pool_tables
 from cpmmd.data.preparation import Preparation
 from cpmmd.data.splitting import set_aside
 from cpmmd.data.table import Table
+from cpmmd.engines.fixed_kernel import Engine
+from cpmmd.engines.fixed_reference import FixedReference
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
-from cpmmd.permutation.engine import Engine, left_out
-from cpmmd.permutation.fixed_reference import FixedReference
-from cpmmd.permutation.units import Units
 from cpmmd.procedures.base import Choice, Procedure, RunOptions
-from cpmmd.procedures.findings import Evidence
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import Evidence, TestOutcome
 
 # Of either sample: most methods hold the kernel matrix of the rows that they choose on, here 128 MB.
 TRAIN_ROWS = 2000
@@ -110,21 +108,20 @@ class FrozenTest(Procedure):
         """Transform the batch, test it; the reference is the pool's X."""
         choice = self.frozen.choice
         of_batch = np.arange(pool.m, pool.m + pool.n)
-        ranking, bins, labels = self.fixed.test(
-            choice.preparation.transform(pool, of_batch), n_permutations=options.n_permutations, rng=rng
-        )
-        tested = np.concatenate([self.frozen.test_rows, of_batch])[bins.order]
+        batch = choice.preparation.transform(pool, of_batch)
+        ranking, layout = self.fixed.test(batch, n_permutations=options.n_permutations, rng=rng)
+        units = layout.of(np.concatenate([self.frozen.test_rows, of_batch]))
         return self.conclude(
             pool,
             options,
             ranking,
-            tested_sizes=(bins.m, bins.n),
+            tested_sizes=(layout.m, layout.n),
             kernel=choice.kernel,
             preparation=choice.preparation,
             calibration=choice.calibration,
-            notes=(*left_out(bins), *_note_unmarked(pool, choice.preparation)),
-            evidence=Evidence(pool, np.sort(tested), np.sort(self.frozen.train_rows), Units.of(bins, labels, tested)),
-            engine=Engine.of(bins),
+            notes=(*layout.left_out, *_note_unmarked(pool, choice.preparation)),
+            evidence=Evidence(pool, np.sort(units.rows), np.sort(self.frozen.train_rows), units),
+            engine=Engine.of(layout),
         )
 
 

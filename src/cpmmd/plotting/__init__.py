@@ -5,8 +5,7 @@ without colour; text takes the colours of the matplotlib style in force, so that
 """
 
 from cpmmd.plotting.batches import batch_effects, batch_series, batch_wealth, moved_columns
-from cpmmd.plotting.explanations import column_differences, column_distributions, witness_densities
-from cpmmd.plotting.maps import pool_map
+from cpmmd.plotting.explanations import column_differences, column_distributions, pool_map, witness_densities
 from cpmmd.plotting.selection import criterion_path, null_distribution, power_curves, training_history
 
 __all__ = [

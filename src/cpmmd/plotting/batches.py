@@ -1,26 +1,113 @@
-"""A series of batches: their p-values against the limit, and how different they are."""
+"""A series of batches: p-values against the limit, how different they are, a monitor's wealth, the columns that moved."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cpmmd.core.arrays import Array
 from cpmmd.errors import InputError
-from cpmmd.plotting.style import BLUE, GREY, ORANGE, PURPLE, axes, axis_dates, in_order, legend, text
+from cpmmd.plotting.style import BLUE, FILL, GREY, ORANGE, PURPLE, axes, known_fields, labelled, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from collections import Counter
-from typing import TYPE_CHECKING
-
-from cpmmd.plotting.style import FILL
 
 NAMES = 12  # batch names under the axis
-Records = Sequence[Mapping[str, Any]]
+MOST_COLUMNS = 8  # names beside the axis
+# 2024-03-05, 2024_03_05, 20240305, with a time after a T: 20240305T0630.
+DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?:T(\d\d)[:.-]?(\d\d)(?!\d)|(?!\d))")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """What a record of a series says of one batch; what it does not say has its default."""
+
+    batch: str  # its name
+    error: str | None = None  # why it could not be tested
+    pvalue: float = math.nan
+    adjusted: float | None = None  # p, adjusted for the number of batches
+    reject: bool = False
+    statistic: float | None = None
+    effect: float | None = None  # how often a row is told from one of the reference
+    rows: int | None = None
+    time: str | datetime | None = None  # of the test
+    method: str | None = None
+    seed: int | None = None
+    # Of a monitor: its wealth after the batch (nan without one), whether there is an alarm, and the batch that it began with.
+    wealth: float = math.nan
+    alarm: bool | None = None
+    alpha: float = 0.05  # probability of a false alarm, ever
+    number: int = 0
+    episode: int = 0
+    since: str | None = None
+    since_number: int | None = None
+    columns: Sequence[str] = ()  # those that moved, most first
+
+    @classmethod
+    def of(cls, record: Mapping[str, object] | Batch) -> Batch:
+        """Return a record as a batch; nothing is found where it could not be tested."""
+        if isinstance(record, Batch):
+            return record
+        nothing = {} if record.get("error") is None else {"pvalue": None, "reject": None}
+        return cls(**known_fields(cls, {**record, **nothing, "batch": str(record["batch"])}))
+
+    @property
+    def failed(self) -> bool:
+        """Whether it could not be tested."""
+        return self.error is not None
+
+    @property
+    def watched(self) -> bool:
+        """Whether a monitor tested it."""
+        return not math.isnan(self.wealth)
+
+    @property
+    def judged_p(self) -> float:
+        """The p-value that decided: the adjusted one where there is one."""
+        return float(self.pvalue if self.adjusted is None or self.failed else self.adjusted)
+
+    @property
+    def date(self) -> datetime | None:
+        """The first date in its name; None where there is none."""
+        for found in DATE.finditer(self.batch):
+            year, _, month, day, hour, minute = found.groups()
+            try:
+                return datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0))
+            except ValueError:
+                continue
+        return None
+
+    @property
+    def day_of_test(self) -> datetime | None:
+        """The day it was tested on, if that is known."""
+        try:
+            return datetime.fromisoformat(str(self.time)[:10])
+        except ValueError:
+            return None
+
+
+Records = Sequence[Mapping[str, object] | Batch]
+
+
+def read_batches(records: Records, *needed: str) -> list[Batch]:
+    """Return records as batches, each checked to have a name and, unless it could not be tested, the needed fields."""
+    if not len(records):
+        raise InputError("A series needs at least one batch. Got none; test a batch first.")
+    for number, record in enumerate(records):
+        if isinstance(record, Batch):
+            continue
+        wanted = ("batch",) if record.get("error") is not None else ("batch", *needed)
+        absent = [key for key in wanted if record.get(key) is None]
+        if absent:
+            raise InputError(f"Each batch needs {', '.join(wanted)}. Batch {number} lacks {', '.join(absent)}; add them.")
+    return [Batch.of(record) for record in records]
 
 
 def batch_series(records: Records, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
@@ -50,17 +137,14 @@ def batch_series(records: Records, *, alpha: float = 0.05, ax: Axes | None = Non
     >>> plotting.batch_series(records, ax=Figure().subplots()).get_ylabel()
     'p-value'
     """
-    records, ax = _ready(records, ax)
-    adjusted = any(record.get("adjusted") is not None for record in records)
-    values = np.array([_pvalue(record) for record in records])
-    lowest = min([alpha, *values[~np.isnan(values)].tolist()])
-    _draw(ax, records, values)
-    ax.axhline(alpha, color=GREY, linestyle="--", label=f"limit {alpha:g}")
+    batches, ax = in_order(read_batches(records, "pvalue")), axes(ax)
+    values = np.array([batch.judged_p for batch in batches])
+    _draw(ax, batches, values, alpha, f"limit {alpha:g}")
     ax.set_yscale("log")
+    lowest = min([alpha, *values[~np.isnan(values)].tolist()])
     ax.set_ylim(1.5, lowest / 4)  # upside down: alarms stand out at the top, below the legend
-    ax.set_ylabel("p-value, adjusted for the number of batches" if adjusted else "p-value")
-    legend(ax, 4)
-    return ax
+    adjusted = any(batch.adjusted is not None for batch in batches)
+    return labelled(ax, y="p-value, adjusted for the number of batches" if adjusted else "p-value", columns=4)
 
 
 def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
@@ -87,79 +171,38 @@ def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
     >>> plotting.batch_effects(records, ax=Figure().subplots()).get_ylabel()
     'rows told apart'
     """
-    records, ax = _ready(records, ax)
-    field = effect_field(records) or "effect"
-    values = np.array([np.nan if record.get(field) is None else float(record[field]) for record in records])
-    none = 0.5 if field == "effect" else 0.0
-    _draw(ax, records, values)
-    ax.axhline(none, color=GREY, linestyle="--", label="no difference at all")
+    batches, ax = in_order(read_batches(records)), axes(ax)
+    field = effect_field(batches) or "effect"
+    values = np.array([getattr(batch, field) for batch in batches], dtype=np.float64)  # None is nan
+    _draw(ax, batches, values, 0.5 if field == "effect" else 0.0, "no difference at all")
     if field == "effect":
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    ax.set_ylabel("rows told apart" if field == "effect" else "statistic")
-    legend(ax, 4)
-    return ax
+    return labelled(ax, y="rows told apart" if field == "effect" else "statistic", columns=4)
 
 
-def effect_field(records: Records) -> str | None:
+def effect_field(batches: Sequence[Batch]) -> str | None:
     """Return which field says how different batches are; None where none does."""
-    return next((name for name in ("effect", "statistic") if any(record.get(name) is not None for record in records)), None)
+    return next((name for name in ("effect", "statistic") if any(getattr(b, name) is not None for b in batches)), None)
 
 
-def _ready(records: Records, ax: Axes | None) -> tuple[Records, Axes]:
-    if not len(records):
-        raise InputError("A series needs at least one batch. Got none.")
-    return in_order(records), axes(ax)
-
-
-def _draw(ax: Axes, records: Records, values: Array) -> None:
-    """Draw one value for each batch over its place or date, and a cross for each that could not be tested."""
-    failed = np.array([record.get("error") is not None for record in records])
-    found = np.array([bool(record.get("reject")) for record in records]) & ~failed
-    calm, places = ~found & ~failed, places_of(ax, records)
+def _draw(ax: Axes, batches: Sequence[Batch], values: Array, limit: float, meaning: str) -> None:
+    """Draw one value for each batch over its place or date, a cross for each that could not be tested, and a limit."""
+    failed = np.array([batch.failed for batch in batches])
+    found = np.array([bool(batch.reject) for batch in batches])
+    calm, places = ~found & ~failed, _places(ax, batches)
     ax.plot(places[~failed], values[~failed], color=GREY, linewidth=0.8)
-    plain: dict[str, Any] = {"linestyle": "none"}
-    ax.plot(places[calm], values[calm], color=BLUE, marker="o", fillstyle="none", label="no difference found", **plain)
-    ax.plot(places[found], values[found], color=ORANGE, marker="^", markersize=9, label="different", **plain)
+    _mark(ax, places, values, calm, found, ("no difference found", "different"))
     if failed.any():
-        plain |= {"transform": ax.get_xaxis_transform(), "clip_on": False}  # on the axis, whatever its values
-        foot = np.zeros(np.count_nonzero(failed))
-        ax.plot(places[failed], foot, color=PURPLE, marker="x", markersize=8, markeredgewidth=2, label="not tested", **plain)
+        foot, on_axis = np.zeros(np.count_nonzero(failed)), ax.get_xaxis_transform()  # whatever the values are
+        cross = ax.plot(places[failed], foot, "x", transform=on_axis, clip_on=False, color=PURPLE, label="not tested")[0]
+        cross.set(markersize=8, markeredgewidth=2)
+    ax.axhline(limit, color=GREY, linestyle="--", label=meaning)
 
 
-def _pvalue(record: Mapping[str, Any]) -> float:
-    if record.get("error") is not None:
-        return math.nan
-    value = record.get("adjusted")
-    return float(record["pvalue"] if value is None else value)
-
-
-def places_of(ax: Axes, records: Records) -> Any:
-    """Return where batches stand on the axis: at their dates, or one after the other."""
-    dated = axis_dates(records)
-    if dated is None:
-        _names(ax, [str(record["batch"]) for record in records])
-        ax.set_xlabel("batch")
-        return np.arange(len(records))
-    import matplotlib.dates
-
-    ticks: Any = matplotlib.dates  # it has no types
-    locator = ticks.AutoDateLocator(minticks=3, maxticks=NAMES)
-    ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(ticks.ConciseDateFormatter(locator))
-    ax.set_xlabel(dated[1])
-    return np.array(ticks.date2num(dated[0]))
-
-
-def _names(ax: Axes, names: list[str]) -> None:
-    step = -(-len(names) // NAMES)
-    places = range(0, len(names), step)
-    ax.set_xticks(places, [text(names[i], 16) for i in places], rotation=30, ha="right")
-
-
-# A stream under watch: its wealth against the limit, and the columns that moved.
-
-
-MOST_COLUMNS = 8  # names beside the axis
+def _mark(ax: Axes, places: Array, values: Array, calm: Array, found: Array, names: tuple[str, str]) -> None:
+    """Mark quiet batches with circles, and the others with triangles."""
+    ax.plot(places[calm], values[calm], color=BLUE, marker="o", fillstyle="none", linestyle="none", label=names[0])
+    ax.plot(places[found], values[found], color=ORANGE, marker="^", markersize=9, linestyle="none", label=names[1])
 
 
 def batch_wealth(records: Records, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
@@ -189,24 +232,23 @@ def batch_wealth(records: Records, *, alpha: float = 0.05, ax: Axes | None = Non
     >>> plotting.batch_wealth([day, later], ax=Figure().subplots()).get_ylabel()
     'wealth'
     """
-    ax, places = _ready_wealth(records, ax)
-    episodes = np.array([record["episode"] for record in records])
-    wealth = np.array([float(record["wealth"]) for record in records])
-    for episode in np.unique(episodes):
-        here = np.flatnonzero(episodes == episode)
+    batches, ax = read_batches(records, "wealth"), axes(ax)
+    places, wealth = _places(ax, batches), np.array([float(batch.wealth) for batch in batches])
+    label = "since the change"
+    for episode in sorted({batch.episode for batch in batches}):
+        here = [i for i, batch in enumerate(batches) if batch.episode == episode]
         ax.plot(places[here], wealth[here], color=GREY, linewidth=0.8)
-        _mark_since(ax, [records[i] for i in here.tolist()], places[here])
-    for repeated in ax.patches[1:]:
-        repeated.set_label("_")  # once in the legend
-    alarm = np.array([bool(record["alarm"]) for record in records])
-    ax.plot(places[~alarm], wealth[~alarm], color=BLUE, marker="o", fillstyle="none", linestyle="none", label="quiet")
-    ax.plot(places[alarm], wealth[alarm], color=ORANGE, marker="^", markersize=9, linestyle="none", label="alarm")
+        last = batches[here[-1]]
+        if last.alarm and last.since_number is not None:  # shaded from the estimated first changed batch on
+            start = next((i for i in here if batches[i].number == last.since_number), here[0])
+            ax.axvspan(places[start], places[here[-1]], color=ORANGE, alpha=FILL / 2, linewidth=0, label=label)
+            label = "_"  # once in the legend
+    alarm = np.array([bool(batch.alarm) for batch in batches])
+    _mark(ax, places, wealth, ~alarm, alarm, ("quiet", "alarm"))
     ax.axhline(1 / alpha, color=GREY, linestyle="--", label=f"limit {1 / alpha:g}")
     ax.set_yscale("log")
     ax.set_ylim(min(0.1, wealth.min() / 2), max(wealth.max(), 1 / alpha) * 4)
-    ax.set_ylabel("wealth")
-    legend(ax, 4)
-    return ax
+    return labelled(ax, y="wealth", columns=4)
 
 
 def moved_columns(records: Records, *, ax: Axes | None = None) -> Axes:
@@ -232,39 +274,79 @@ def moved_columns(records: Records, *, ax: Axes | None = None) -> Axes:
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['age']
     """
-    ax, places = _ready_wealth(records, ax)
-    counts = Counter(name for record in records for name in record.get("columns") or ())
-    names = [name for name, _ in counts.most_common(MOST_COLUMNS)]
+    batches, ax = read_batches(records), axes(ax)
+    places, names = _places(ax, batches), [name for name, _ in column_counts(batches).most_common(MOST_COLUMNS)]
     for height, name in enumerate(names):
-        leading = np.array([(record.get("columns") or [None])[0] == name for record in records])
-        moved = np.array([name in (record.get("columns") or ()) for record in records]) & ~leading
+        leading = np.array([name in batch.columns[:1] for batch in batches])
+        moved = np.array([name in batch.columns[1:] for batch in batches])
         for which, marker, colour, label in ((leading, "s", ORANGE, "moved most"), (moved, "o", BLUE, "moved")):
             here, named = places[which], label if height == 0 else None
             ax.plot(here, np.full(len(here), height), marker=marker, color=colour, linestyle="none", label=named)
     ax.set_yticks(range(len(names)), [text(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.set_xlim(*_ends(places))
-    legend(ax, 2)
-    return ax
+    pad = 0.05 * np.ptp(places) or 0.5
+    ax.set_xlim(places.min() - pad, places.max() + pad)
+    return labelled(ax)
 
 
-def _ready_wealth(records: Records, ax: Axes | None) -> tuple[Axes, np.ndarray]:
-    if not len(records):
-        raise InputError("A series needs at least one batch. Got none.")
-    ax = axes(ax)
-    return ax, np.asarray(places_of(ax, records), dtype=np.float64)
+def column_counts(batches: Iterable[Batch]) -> Counter[str]:
+    """Count the batches in which each column moved."""
+    return Counter(name for batch in batches for name in batch.columns)
 
 
-def _ends(places: np.ndarray) -> tuple[float, float]:
-    pad = 0.05 * (places.max() - places.min()) or 0.5
-    return float(places.min() - pad), float(places.max() + pad)
+# When batches are from: the date in their names, or the day they were tested on.
 
 
-def _mark_since(ax: Axes, records: Records, places: np.ndarray) -> None:
-    """Shade an episode from the estimated first changed batch on."""
-    last = records[-1]
-    if not last["alarm"] or last.get("since_number") is None:
-        return
-    numbers = [record["number"] for record in records]
-    start = numbers.index(last["since_number"]) if last["since_number"] in numbers else 0
-    ax.axvspan(places[start], places[-1], color=ORANGE, alpha=FILL / 2, linewidth=0, label="since the change")
+def _own_dates(batches: Sequence[Batch]) -> list[datetime] | None:
+    """Return the dates in the names of all batches, None unless each has one.
+
+    A batch that could not be tested and has none stands with the one before it: a wrong name takes no other's date away.
+    """
+    dates: list[datetime] = []
+    for batch in batches:
+        date = batch.date
+        if date is None and batch.failed and dates:
+            date = dates[-1]
+        if date is None:
+            return None
+        dates.append(date)
+    return dates or None
+
+
+def in_order(batches: Sequence[Batch]) -> list[Batch]:
+    """Return batches by the dates in their names where each has one, else as they came."""
+    dates = _own_dates(batches)
+    return list(batches) if dates is None else [batches[i] for i in sorted(range(len(batches)), key=dates.__getitem__)]
+
+
+def _axis_dates(batches: Sequence[Batch]) -> tuple[list[datetime], str] | None:
+    """Return where batches stand on an axis of time, and what it shows; None where their order says more.
+
+    Their own dates; without any, the days they were tested on where no two share one (a call tests many within a minute).
+    """
+    dates = _own_dates(batches)
+    if dates is not None:
+        return (dates, "date in the batch's name") if len(set(dates)) > 1 else None
+    if any(batch.date for batch in batches):
+        return None
+    days = [batch.day_of_test for batch in batches]
+    there = sorted({day for day in days if day is not None})
+    return (there, "day of the test") if 1 < len(there) == len(days) and days == there else None
+
+
+def _places(ax: Axes, batches: Sequence[Batch]) -> Array:
+    """Return where batches stand on the axis, at their dates or one after the other, and name them there."""
+    dated = _axis_dates(batches)
+    if dated is None:
+        shown = range(0, len(batches), -(-len(batches) // NAMES))
+        ax.set_xticks(shown, [text(batches[i].batch, 16) for i in shown], rotation=30, ha="right")
+        ax.set_xlabel("batch")
+        return np.arange(float(len(batches)))
+    import matplotlib.dates
+
+    ticks: Any = matplotlib.dates  # it has no types
+    locator = ticks.AutoDateLocator(minticks=3, maxticks=NAMES)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(ticks.ConciseDateFormatter(locator))
+    ax.set_xlabel(dated[1])
+    return np.asarray(ticks.date2num(dated[0]), dtype=np.float64)

@@ -1,30 +1,41 @@
-"""How the kernel was chosen: the criterion over bandwidths, and the course of training."""
+"""How the test went: the null distribution, the criterion over bandwidths, the course of training; power over sizes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from cpmmd.plotting.style import BLUE, GREY, ORANGE, Subject, area, axes, legend, outcome_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from cpmmd.core.arrays import Rows
-from cpmmd.core.plain import PlainDict
+import numpy as np
+
 from cpmmd.errors import InputError
-from cpmmd.plotting.style import CURVES, FILL, PURPLE, text
-from cpmmd.procedures.findings import ClassPath
+from cpmmd.plotting.style import (
+    BLUE,
+    CURVES,
+    FILL,
+    GREY,
+    ORANGE,
+    PURPLE,
+    Subject,
+    area,
+    axes,
+    known_fields,
+    labelled,
+    outcome_of,
+    text,
+)
+from cpmmd.procedures.outcome import ClassPath
 from cpmmd.selection.values import BandwidthPath, Selection, TrainingHistory
 
-# The null distribution, and where the statistic fell.
-
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BINS = 40
+MOST_TICKS = 12  # members of a class that are all named
+LABEL = 40  # characters of a class in the legend: the longest name is shown whole
+SAME_SCALE = 5.0  # a criterion that is more times larger than the squared MMD gets the other axis
+HATCHES = ("///", "...", "\\\\\\", "xxx", "---")
 
 
 def null_distribution(subject: Subject, *, ax: Axes | None = None) -> Axes:
@@ -44,11 +55,9 @@ def null_distribution(subject: Subject, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from matplotlib.figure import Figure
     >>> from cpmmd import plotting, two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), rng=0)
+    >>> result = two_sample_test(range(40), range(20, 60), rng=0)
     >>> plotting.null_distribution(result, ax=Figure().subplots()).get_xlabel()
     'statistic'
     """
@@ -63,15 +72,7 @@ def null_distribution(subject: Subject, *, ax: Axes | None = None) -> Axes:
         limit = float(np.sort(null)[-rank])
         ax.axvline(limit, color=GREY, linestyle="--", label=f"limit at level {result.alpha:g}")
     ax.axvline(result.statistic, color=ORANGE, linewidth=2.5, label=f"these samples, p = {result.pvalue:.3g}")
-    ax.set_xlabel("statistic")
-    ax.set_ylabel("number of relabelings")
-    legend(ax)
-    return ax
-
-
-MOST_TICKS = 12  # members of a class that are all named
-LABEL = 40  # characters of a class in the legend: the longest name is shown whole
-SAME_SCALE = 5.0  # a criterion that is more times larger than the squared MMD gets the other axis
+    return labelled(ax, "statistic", "number of relabelings")
 
 
 def criterion_path(subject: Subject, *, ax: Axes | None = None) -> Axes:
@@ -79,10 +80,8 @@ def criterion_path(subject: Subject, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    subject : TestResult or Explanation
-        What to draw.
-    ax : matplotlib Axes, optional
-        Where to draw it.
+    subject, ax
+        As for :func:`null_distribution`.
 
     Returns
     -------
@@ -91,11 +90,9 @@ def criterion_path(subject: Subject, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from matplotlib.figure import Figure
     >>> from cpmmd import plotting, two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2)), method="cp-linear", rng=0)
+    >>> result = two_sample_test(range(40), range(20, 60), method="cp-linear", rng=0)
     >>> plotting.criterion_path(result, ax=Figure().subplots()).get_xscale()
     'log'
     """
@@ -117,22 +114,15 @@ def _bandwidth_path(selection: Selection, path: BandwidthPath, ax: Axes) -> Axes
     if selection.c1:
         penalty = selection.c1 * path.complexity
         ax.plot(path.bandwidths, penalty, color=PURPLE, linestyle=":", linewidth=2, label="complexity penalty")
-        _cut_below(ax, path)
+        # Keep to what competes: at the narrowest bandwidths the penalty is many times anything else.
+        top = max(float(path.mmd2.max()), float(path.criterion.max()), np.finfo(float).tiny)
+        ax.set_ylim(-1.2 * top, 1.5 * top)
     best = int(np.argmax(path.criterion))
     place = path.bandwidths[best], path.criterion[best]
     ax.plot(*place, color=BLUE, marker="*", markersize=14, linestyle="none", label="chosen")
     ax.axhline(0, color=GREY, linewidth=0.8)
     ax.set_xscale("log")
-    ax.set_xlabel("bandwidth")
-    ax.set_ylabel("value on the training half")
-    legend(ax)
-    return ax
-
-
-def _cut_below(ax: Axes, path: BandwidthPath) -> None:
-    """Keep to what competes: at the narrowest bandwidths the penalty is many times anything else."""
-    top = max(float(path.mmd2.max()), float(path.criterion.max()), np.finfo(float).tiny)
-    ax.set_ylim(-1.2 * top, 1.5 * top)
+    return labelled(ax, "bandwidth", "value on the training half")
 
 
 def _class_paths(paths: Sequence[ClassPath], chosen: ClassPath | None, ax: Axes) -> Axes:
@@ -146,25 +136,15 @@ def _class_paths(paths: Sequence[ClassPath], chosen: ClassPath | None, ax: Axes)
         if one is chosen and one.selected is not None:
             place = places[one.selected], one.scores[one.selected]
             ax.plot(*place, color=colour, marker="*", markersize=14, linestyle="none", label="chosen")
-        ticks += _member_ticks(one, places)
+        # All members are named where they are few, else the first and the last.
+        for k in range(len(places)) if len(places) <= MOST_TICKS else (0, len(places) - 1):
+            bandwidth = f"{one.bandwidths[k]:.3g}" if len(one.bandwidths) else "fixed"
+            gamma = f", {one.gammas[k]:.0e}" if len(one.gammas) and np.isfinite(one.gammas[k]) else ""
+            ticks.append((int(places[k]), bandwidth + gamma))
         start = int(places[-1]) + 2
     ax.plot([], [], color=GREY, linestyle=":", linewidth=2, label="complexity of the class")
     ax.set_xticks([place for place, _ in ticks], [name for _, name in ticks], rotation=90, fontsize=7)
-    ax.set_xlabel("bandwidth, each class in its own units,\nand spectral parameter where there is one")
-    ax.set_ylabel("evidence, -log p")
-    legend(ax)
-    return ax
-
-
-def _member_ticks(one: ClassPath, places: Rows) -> list[tuple[int, str]]:
-    """Name the members of a class: all of them where they are few, else the first and the last."""
-    shown = range(len(places)) if len(places) <= MOST_TICKS else (0, len(places) - 1)
-    names = []
-    for k in shown:
-        bandwidth = f"{one.bandwidths[k]:.3g}" if len(one.bandwidths) else "fixed"
-        gamma = f", {one.gammas[k]:.0e}" if len(one.gammas) and np.isfinite(one.gammas[k]) else ""
-        names.append((int(places[k]), bandwidth + gamma))
-    return names
+    return labelled(ax, "bandwidth, each class in its own units,\nand spectral parameter where there is one", "evidence, -log p")
 
 
 def training_history(subject: Subject, *, ax: Axes | None = None) -> Axes:
@@ -172,10 +152,8 @@ def training_history(subject: Subject, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    subject : TestResult or Explanation
-        What to draw.
-    ax : matplotlib Axes, optional
-        Where to draw it.
+    subject, ax
+        As for :func:`null_distribution`.
 
     Returns
     -------
@@ -184,12 +162,9 @@ def training_history(subject: Subject, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from matplotlib.figure import Figure
     >>> from cpmmd import Ascent, Deep, SplitTest, plotting, two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(1, 1, size=(50, 2))
-    >>> result = two_sample_test(x, y, method=SplitTest(Deep(width=8), ascent=Ascent(steps=2)), rng=0)
+    >>> result = two_sample_test(range(40), range(20, 60), method=SplitTest(Deep(width=8), ascent=Ascent(steps=2)), rng=0)
     >>> plotting.training_history(result, ax=Figure().subplots()).get_xlabel()
     'step of training'
     """
@@ -209,17 +184,31 @@ def training_history(subject: Subject, *, ax: Axes | None = None) -> Axes:
     lines.append(ax.axvline(step[best], color=GREY, linestyle=":", label="chosen step"))
     if not comparable:
         lines[0].set_label("criterion (right)")
-    ax.set_xlabel("step of training")
-    ax.set_ylabel("value on the training half" if comparable else "squared MMD")
     right.set_ylabel("spectral product" if comparable else "criterion, spectral product")
-    legend(ax, handles=lines)
-    return ax
+    left = "value on the training half" if comparable else "squared MMD"
+    return labelled(ax, "step of training", left, handles=lines)
 
 
-# Power over sample sizes.
+@dataclass(frozen=True)
+class PowerPoint:
+    """The power at one size."""
 
+    size: int
+    power: float
+    low: float | None = None
+    high: float | None = None
+    observed: float | None = None  # a simulated power
+    method: str | None = None
+    extrapolated: bool = False
 
-HATCHES = ("///", "...", "\\\\\\", "xxx", "---")
+    @classmethod
+    def of(cls, row: object) -> PowerPoint:
+        """Return a row of a power table."""
+        found = row if isinstance(row, Mapping) else vars(row)
+        if found.get("size") is None or found.get("power") is None:
+            names = ", ".join(map(str, found)) or "nothing"
+            raise InputError(f"Each row of a power table must have 'size' and 'power'. Got {names}.")
+        return cls(**known_fields(cls, found))
 
 
 def power_curves(table: Any, *, ax: Axes | None = None) -> Axes:
@@ -247,59 +236,40 @@ def power_curves(table: Any, *, ax: Axes | None = None) -> Axes:
     >>> plotting.power_curves(table, ax=Figure().subplots()).get_ylabel()
     'power'
     """
-    rows = [_row(row) for row in getattr(table, "rows", table)]
-    if not rows:
+    points = [PowerPoint.of(row) for row in getattr(table, "rows", table)]
+    if not points:
         raise InputError("Power curves need at least one row with 'size' and 'power'. Got none.")
     ax = axes(ax)
-    names = list(dict.fromkeys(row["method"] for row in rows))
-    for number, name in enumerate(names):
-        _curve(ax, sorted((r for r in rows if r["method"] == name), key=lambda r: r["size"]), name, number)
+    for number, name in enumerate(dict.fromkeys(point.method for point in points)):
+        _curve(ax, sorted((point for point in points if point.method == name), key=lambda point: point.size), name, number)
     target = getattr(table, "target", None)
     if target is not None:
         ax.axhline(target, color=GREY, linestyle=":", label=f"wanted: {target:.2f}")
     ax.set_xscale("log")
-    _plain_ticks(ax, sorted({row["size"] for row in rows}))
-    ax.set_ylim(-0.02, 1.02)
-    ax.set_xlabel("rows of each sample")
-    ax.set_ylabel("power")
-    if ax.get_legend_handles_labels()[0]:
-        legend(ax)
-    return ax
-
-
-def _row(row: Any) -> PlainDict:
-    found: Mapping[str, Any] = row if isinstance(row, Mapping) else vars(row)
-    if found.get("size") is None or found.get("power") is None:
-        raise InputError(
-            f"Each row of a power table must have 'size' and 'power'. Got {', '.join(map(str, found)) or 'nothing'}."
-        )
-    return {"method": None, "low": None, "high": None, "observed": None, "extrapolated": False, **found}
-
-
-def _curve(ax: Axes, rows: list[PlainDict], name: str | None, number: int) -> None:
-    colour, line, marker = CURVES[number % len(CURVES)]
-    size, power = [row["size"] for row in rows], [row["power"] for row in rows]
-    label = "estimate" if name is None else text(str(name))
-    ax.plot(size, power, color=colour, linestyle=line, marker=marker, markersize=4, label=label)
-    if all(row["low"] is not None and row["high"] is not None for row in rows):
-        low, high = ([row[end] for row in rows] for end in ("low", "high"))
-        hatch = HATCHES[number % len(HATCHES)]
-        ax.fill_between(size, low, high, linewidth=0, label=f"{label}: interval", **area(colour, hatch, FILL / 2))
-    seen = [(row["size"], row["observed"]) for row in rows if row["observed"] is not None]
-    if seen:
-        ax.plot(*zip(*seen, strict=True), color=colour, marker="x", markersize=7, linestyle="none", label=f"{label}: simulated")
-    beyond = [row["size"] for row in rows if row["extrapolated"]]
-    if beyond:
-        inside = [row["size"] for row in rows if not row["extrapolated"]]
-        edge = np.sqrt(max(inside) * min(beyond)) if inside else min(beyond)
-        ax.axvline(edge, color=GREY, linestyle="--", label="beyond this the pilot has no rows")
-
-
-def _plain_ticks(ax: Axes, sizes: Iterable[int]) -> None:
-    """Mark the sizes themselves, as many as fit: 10^2 is no number of rows."""
-    shown: list[int] = []
-    for size in sizes:
+    shown: list[int] = []  # the sizes themselves, as many as fit: 10^2 is no number of rows
+    for size in sorted({point.size for point in points}):
         if not shown or size >= 1.3 * shown[-1]:
             shown.append(size)
     ax.set_xticks(shown, [f"{size:,}" for size in shown])
     ax.set_xticks([], minor=True)
+    ax.set_ylim(-0.02, 1.02)
+    return labelled(ax, "rows of each sample", "power")
+
+
+def _curve(ax: Axes, points: Sequence[PowerPoint], name: str | None, number: int) -> None:
+    colour, line, marker = CURVES[number % len(CURVES)]
+    sizes = [point.size for point in points]
+    label = "estimate" if name is None else text(str(name))
+    ax.plot(sizes, [p.power for p in points], color=colour, linestyle=line, marker=marker, markersize=4, label=label)
+    low, high = [p.low for p in points if p.low is not None], [p.high for p in points if p.high is not None]
+    if len(low) == len(high) == len(points):
+        hatch = HATCHES[number % len(HATCHES)]
+        ax.fill_between(sizes, low, high, linewidth=0, label=f"{label}: interval", **area(colour, hatch, FILL / 2))
+    seen = [(point.size, point.observed) for point in points if point.observed is not None]
+    if seen:
+        ax.plot(*zip(*seen, strict=True), color=colour, marker="x", markersize=7, linestyle="none", label=f"{label}: simulated")
+    beyond = [point.size for point in points if point.extrapolated]
+    if beyond:
+        inside = [point.size for point in points if not point.extrapolated]
+        edge = np.sqrt(max(inside) * min(beyond)) if inside else min(beyond)
+        ax.axvline(edge, color=GREY, linestyle="--", label="beyond this the pilot has no rows")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,26 +14,136 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
+from cpmmd.draws.layout import TARGET_BINS, Layout
+from cpmmd.engines.fixed_kernel import SCORE_TIE, Engine
+from cpmmd.engines.landmarks import COVARIANCE_ROWS, PAIR_ROWS, View, kernel_path, landmark_count, landmark_paths
+from cpmmd.engines.paths import (
+    GRID_RATIO,
+    MEDIAN_ROWS,
+    PLAIN,
+    Grid,
+    Path,
+    bandwidth_multiples,
+    geometry_paths,
+    pair_sums,
+)
+from cpmmd.engines.tiles import tile_statistics
 from cpmmd.errors import InputError
+from cpmmd.evidence import Ranking, tail_scores
+from cpmmd.kernels.bandwidth import Bandwidth, LaplacianL1, Radius
 from cpmmd.kernels.base import Kernel
+from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.kernels.tilers import tiler_for
-from cpmmd.permutation.binned import TARGET_BINS, Bins, bin_sums, binned_statistics, cut_bins, relabelings
-from cpmmd.permutation.engine import Engine, left_out
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.landmarks import COVARIANCE_ROWS, PAIR_ROWS, View, kernel_path, landmark_count, landmark_paths
-from cpmmd.permutation.memory import TILE_ROWS, plan_tiles
-from cpmmd.permutation.paths import MEDIAN_ROWS, PLAIN, Path, geometry_paths
-from cpmmd.permutation.ranking import Ranking
-from cpmmd.permutation.scores import tail_scores
-from cpmmd.permutation.unit_bins import unit_bins
-from cpmmd.permutation.units import Units
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.classes import KernelClass, default_classes
-from cpmmd.procedures.findings import ClassPath, Evidence
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import ClassPath, Evidence, TestOutcome
 
-TIE = 1e-6  # scores closer than this count as equal
+RATIO = float(GRID_RATIO)
+
+
+@dataclass(frozen=True)
+class KernelClass:
+    """A one-parameter family on raw or standardised coordinates.
+
+    Parameters
+    ----------
+    family : kernel family
+        A family with one parameter, such as ``Bandwidth()``; trained kernels go into ``fixed`` of :class:`FullSampleTest`.
+    scale : str, optional
+        ``"standard"`` standardises columns by pooled statistics; None takes numbers as they come.
+    narrowest, widest : float
+        Bandwidths in units of the median distance of the pool.
+    fewest_neighbours : float
+        The path ends where rows have fewer effective neighbours on average (or a quarter of a small pool).
+    weight : float
+        Share of the level that the class competes for, beside those of the others.
+    ratio : float
+        Between neighbouring bandwidths: the square root of 2, or a power of it.
+    gammas : tuple of float
+        Spectral parameters: the squared MMD has each direction of feature space divided by its variance in the pool plus gamma
+        times the largest variance. None for the squared MMD itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import Bandwidth, FullSampleTest, KernelClass, two_sample_test
+    >>> wide = KernelClass(Bandwidth(), "standard", narrowest=1.0)
+    >>> print(wide)
+    Bandwidth(base='gaussian') on standardised coordinates
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(40, 2)), data.normal(1, 1, size=(40, 2))
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(wide,)), rng=0).reject
+    True
+    """
+
+    family: ScaleFamily
+    scale: str | None = None
+    narrowest: float = 1 / 64
+    widest: float = 4.0
+    fewest_neighbours: float = 1.0
+    weight: float = 1.0
+    ratio: float = RATIO
+    gammas: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.family, ScaleFamily):
+            raise InputError(
+                f"A class of the full-sample test must be a one-parameter family such as Bandwidth(). Got {self.family!r}; "
+                "trained kernels go into fixed=."
+            )
+        validation.scale(self.scale)
+        if validation.positive("narrowest", self.narrowest) > validation.positive("widest", self.widest):
+            raise InputError(f"The narrowest bandwidth must not exceed the widest. Got {self.narrowest} and {self.widest}.")
+        validation.positive("fewest_neighbours", self.fewest_neighbours)
+        validation.positive("weight", self.weight)
+        if not math.isclose(RATIO**self._stride, validation.positive("ratio", self.ratio), rel_tol=1e-6) or self._stride < 1:
+            raise validation.wrong("ratio", "must be the square root of 2 or a power of it, such as 2 or 4", self.ratio)
+        object.__setattr__(self, "gammas", validation.gammas(self.gammas))
+
+    @property
+    def _stride(self) -> int:
+        return round(math.log(self.ratio) / math.log(RATIO))
+
+    @property
+    def grid(self) -> Grid:
+        """What is searched."""
+        multiples = bandwidth_multiples(self.narrowest, self.widest)
+        return Grid(self.family, multiples, self.fewest_neighbours, self._stride, self.gammas)
+
+    def searches_within(self, other: KernelClass) -> bool:
+        """Whether the other class has all members of this one, on the same coordinates."""
+        alike = (self.family, self.scale, bool(self.gammas)) == (other.family, other.scale, bool(other.gammas))
+        if not alike or not set(self.gammas) <= set(other.gammas):
+            return False
+        own, others = (one.grid.multiples[:: one._stride] for one in (self, other))
+        return all(np.isclose(others, multiple).any() for multiple in own)
+
+    @property
+    def coordinates(self) -> str:
+        """What its kernels see."""
+        return "raw coordinates" if self.scale is None else "standardised coordinates"
+
+    @property
+    def label(self) -> str:
+        """The class in few words."""
+        return f"{'spectral ' if self.gammas else ''}{self.family.label} on {self.coordinates.split()[0]}"
+
+    def __str__(self) -> str:
+        return f"{self.family} on {self.coordinates}{', spectrum regularised' if self.gammas else ''}"
+
+
+def default_classes() -> tuple[KernelClass, ...]:
+    """Return the classes chosen in docs/theory/full-sample.md."""
+    gaussian = Bandwidth("gaussian")
+    return (
+        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5),
+        KernelClass(gaussian, narrowest=1 / 4, widest=1, ratio=4, gammas=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)),
+        KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)),
+        KernelClass(gaussian, "standard", narrowest=1, widest=1),
+        KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=(1e-1, 1e-2, 1e-3, 1e-4), weight=0.5),
+        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.5),
+        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7),
+    )
 
 
 @dataclass(frozen=True)
@@ -109,48 +220,31 @@ class FullSampleTest(Procedure):
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Evaluate all paths under common relabelings, score, rank."""
         bin_stream, label_stream, sample_stream = rng.spawn(3)
-        bins = self._bins(pool, bin_stream)
-        labels = relabelings(bins, options.n_permutations, label_stream, options.memory_limit)
+        layout = Layout.cut(pool.m, pool.n, pool.design, bin_stream, target=self.bins)
+        layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
         order = sample_stream.permutation(pool.m + pool.n)
-        landmarks = landmark_count(len(bins.order), self.landmarks, self.pair_rows)
-        rows = (self.pair_rows, self.covariance_rows)
-        setting = Setting(pool, bins, labels, order, options.memory_limit, landmarks, *rows)
+        landmarks = landmark_count(len(layout.rows), self.landmarks, self.pair_rows)
+        setting = Setting(pool, layout, order, options.memory_limit, landmarks, self.pair_rows, self.covariance_rows)
         entrants = [_Entrant.of(path, one, self.penalty_quantile) for one, path in self.paths(setting)]
         entrants += [_Entrant.fixed(kernel, setting, self.penalty_quantile) for kernel in self.fixed]
-        ranking = Ranking.of(np.max([one.total for one in entrants], axis=0), tolerance=TIE, exhaustive=labels.exhaustive)
+        totals = np.max([one.total for one in entrants], axis=0)
+        ranking = Ranking.of(totals, tolerance=SCORE_TIE, exhaustive=layout.labels.exhaustive)
         winner, member = _simplest(entrants, float(ranking.null_distribution.max(initial=-np.inf)))
         return self.conclude(
             pool,
             options,
             ranking,
-            tested_sizes=(bins.m, bins.n),
+            tested_sizes=(layout.m, layout.n),
             kernel=entrants[winner].kernel(member),
             preparation=setting.preparations[entrants[winner].scale],
-            notes=left_out(bins),
-            evidence=Evidence(pool, np.sort(bins.order) if sum(bins.dropped) else None, units=Units.of(bins, labels)),
+            notes=layout.left_out,
+            evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
             engine=setting.engine([one.scale for one in entrants if one.spectral]),
             classes=tuple(replace(one.path, selected=member if i == winner else None) for i, one in enumerate(entrants)),
         )
 
-    def _bins(self, pool: Pool, rng: np.random.Generator) -> Bins:
-        """Return what is relabelled: bins of rows, or of the units of a design."""
-        if pool.design is None:
-            return cut_bins(pool.m, pool.n, rng, target=self.bins)
-        return unit_bins(pool.design, rng, target=self.bins)
-
     def paths(self, setting: Setting) -> Iterator[tuple[KernelClass, Path]]:
-        """Yield every class with its path; those of one geometry are computed together.
-
-        Parameters
-        ----------
-        setting : Setting
-            The pool, its bins and their relabelings.
-
-        Returns
-        -------
-        iterator of tuple
-            A class, and the statistic of each of its members under every relabeling.
-        """
+        """Yield every class with the statistics of its members; those of one geometry are computed together."""
         for scale, classes in self._groups(one_column=len(setting.preparations[None].features) == 1):
             rows = setting.coordinates(scale)
             pairwise = [] if setting.linear else [one for one in classes if not one.gammas]
@@ -175,11 +269,10 @@ class FullSampleTest(Procedure):
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What all classes share: the pool, its bins and their relabelings, and rows in an order that does not look at labels."""
+    """What all classes share: the pool, what is relabelled, and rows in an order that does not look at labels."""
 
     pool: Pool
-    bins: Bins
-    labels: Relabelings
+    layout: Layout
     order: Rows
     memory_limit: int
     landmarks: int
@@ -194,7 +287,7 @@ class Setting:
     @property
     def linear(self) -> bool:
         """Whether the pool is so large that everything goes through landmarks."""
-        return len(self.bins.order) > self.pair_rows
+        return len(self.layout.rows) > self.pair_rows
 
     @cached_property
     def _views(self) -> dict[str | None, _Coordinates]:
@@ -207,12 +300,12 @@ class Setting:
     def engine(self, spectral: Sequence[str | None]) -> Engine:
         """Return how statistics were computed, given the coordinates of the classes with spectral parameters."""
         variances = self.coordinates(spectral[0]).view.variance_rows if spectral else None
-        return Engine.of(self.bins, self.landmarks if spectral or self.linear else None, variances, linear=self.linear)
+        return Engine.of(self.layout, self.landmarks if spectral or self.linear else None, variances, linear=self.linear)
 
 
 @dataclass(frozen=True, eq=False)
 class _Coordinates:
-    """The pool in one set of coordinates, in the order of the bins."""
+    """The pool in one set of coordinates, in the order of the layout."""
 
     setting: Setting
     preparation: Preparation
@@ -220,7 +313,7 @@ class _Coordinates:
 
     def load(self, part: slice) -> Array:
         """Return a slice of the rows."""
-        return self.preparation.transform(self.setting.pool, self.setting.bins.order[part])
+        return self.preparation.transform(self.setting.pool, self.setting.layout.rows[part])
 
     @cached_property
     def sample(self) -> Array:
@@ -237,20 +330,26 @@ class _Coordinates:
         """Return the paths of classes of one geometry, over pairs of rows."""
         setting, units = self.setting, [self.unit(one.family) for one in classes]
         grids = [one.grid for one in classes]
-        return geometry_paths(self.load, grids, units, setting.bins, setting.labels, self.sample, setting.memory_limit)
+        return geometry_paths(self.load, grids, units, setting.layout, self.sample, setting.memory_limit)
+
+    def pairwise(self, kernel: Kernel) -> Array:
+        """Return the statistics of a fixed kernel, over pairs of rows."""
+        setting, tiler = self.setting, tiler_for(kernel, self.sample)
+        (sums,) = pair_sums(self.load, tiler, setting.layout, self.sample.shape[1], setting.memory_limit)
+        return tile_statistics(sums, setting.layout)[0][None]
 
     @cached_property
     def view(self) -> View:
         """The rows as landmarks see them."""
-        setting, everyone = self.setting, len(self.setting.bins.order)
-        chosen = setting.bins.order if setting.landmarks >= everyone else setting.order[: setting.landmarks]
+        setting, everyone = self.setting, self.setting.layout.rows
+        chosen = everyone if setting.landmarks >= len(everyone) else setting.order[: setting.landmarks]
         wanted = setting.order[: setting.covariance_rows or COVARIANCE_ROWS]
         many = self.preparation.transform(setting.pool, wanted) if setting.linear else self.sample
         landmarks = self.preparation.transform(setting.pool, chosen)
         design = setting.pool.design
         strata = None if design is None else design.strata[design.unit[setting.order[: len(many)]]]
         rows = (setting.pair_rows, setting.covariance_rows)
-        return View(self.load, many, landmarks, setting.bins, setting.labels, setting.memory_limit, strata, *rows)
+        return View(self.load, many, landmarks, setting.layout, setting.memory_limit, strata, *rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +376,7 @@ class _Entrant:
         """Score a fixed kernel, a class of one."""
         rows = setting.coordinates(None)
         name, none = f"fixed: {kernel}", np.empty(0)
-        values = kernel_path(rows.view, kernel, (PLAIN,)) if setting.linear else _pairwise(kernel, rows, setting)
+        values = kernel_path(rows.view, kernel, (PLAIN,)) if setting.linear else rows.pairwise(kernel)
         shown = {"name": name, "label": name, "coordinates": "", "bandwidths": none, "gammas": none}
         return cls(*_score(values, 1.0, quantile, **shown), lambda _: kernel)
 
@@ -295,19 +394,10 @@ def _simplest(entrants: Sequence[_Entrant], threshold: float) -> tuple[int, int]
     for c, entrant in enumerate(entrants):
         one = entrant.path
         gammas = one.gammas if len(one.gammas) else np.full(len(one.scores), PLAIN)
-        for j in np.flatnonzero(one.scores - one.penalty > threshold + TIE):
+        for j in np.flatnonzero(one.scores - one.penalty > threshold + SCORE_TIE):
             able.append((-float(gammas[j]), entrant.about_origin, float(one.penalty - one.scores[j]), c, int(j)))
     *_, winner, member = min(able) if able else (best, entrants[best].path.best)
     return winner, member
-
-
-def _pairwise(kernel: Kernel, rows: _Coordinates, setting: Setting) -> Array:
-    bins = setting.bins
-    tile_rows = min(TILE_ROWS, len(bins.order))  # whatever the memory: scores must not depend on it
-    width = rows.sample.shape[1]
-    plan = plan_tiles(setting.memory_limit, width=width, n_kernels=1, bins=bins.count, tile_rows=tile_rows, fewest=tile_rows)
-    sums = bin_sums(rows.load, tiler_for(kernel, rows.sample), bins, plan)
-    return binned_statistics(sums[0], bins, setting.labels)[None]
 
 
 def _score(mmd2: Array, weight: float, quantile: float, **shown: Any) -> tuple[ClassPath, Array]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +13,14 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
+from cpmmd.draws.labels import Relabelings, chunk_bytes
+from cpmmd.draws.layout import Layout
+from cpmmd.engines.dense import pooled_statistics, signed_statistics
+from cpmmd.engines.memory import require_dense
+from cpmmd.evidence import Ranking, upper_ranks
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
-from cpmmd.permutation import many_kernels as many
-from cpmmd.permutation.binned import Bins
-from cpmmd.permutation.labels import CHUNK_BYTES, Relabelings, chunk_bytes
-from cpmmd.permutation.memory import require_dense
-from cpmmd.permutation.ranking import Ranking
-from cpmmd.permutation.unit_bins import unit_bins
-from cpmmd.permutation.units import Units
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.findings import Collection, Evidence, SingleTest
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import Collection, Evidence, SingleTest, TestOutcome
 
 WEIGHTS = ("uniform", "centred", "increasing", "decreasing")
 GRID_ROWS = 500  # rows of each sample that the authors' grid looks at
@@ -113,14 +109,19 @@ class MMDAgg(Procedure):
         b1, b2 = (self.b1, self.b2) if options.n_permutations == self.b1 else (options.n_permutations,) * 2
         require_dense(options.memory_limit, rows=pool.m + pool.n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(pool, scale=self.scale)
-        bins = None if pool.design is None else unit_bins(pool.design)
-        matrix = preparation.transform(pool, None if bins is None else bins.order)
-        collection = self._collection(matrix, pool.m, blind=bins is not None)
+        designed = pool.design is not None
+        layout = Layout.of_rows(pool.m, pool.n) if pool.design is None else Layout.of_design(pool.design)
+        matrix = preparation.transform(pool, layout.rows)
+        collection = self._collection(matrix, pool.m, blind=designed)
         weights = bandwidth_weights(self.weights, len(collection[0][1])) / len(self.kernels)
         weight = np.concatenate([weights for _ in collection])
         singles = [RadialKernel(name, float(b)) for name, grid in collection for b in grid]
-        draws = draw(pool.m, pool.n, bins, b1 + b2, rng, options.memory_limit)
-        values, tolerance, observed = simulate(matrix, pool.m, singles, draws, bins, options.memory_limit)
+        signs = None  # the authors' relabelings: signs of pairs where samples are of one size; never all there are
+        if designed or pool.m != pool.n:
+            layout = layout.draw(b1 + b2, rng, options.memory_limit, enumerate_few=False)
+        else:
+            signs = Relabelings.draw_signs(pool.n, b1 + b2, rng, options.memory_limit)
+        values, tolerance, observed = simulate(matrix, singles, layout, signs, chunk_bytes(options.memory_limit))
         rejected, u = aggregate(values, tolerance, weight, options.alpha, b1, self.b3)
         combined, first = combine(values, tolerance, weight)
         tests = tuple(
@@ -134,10 +135,15 @@ class MMDAgg(Procedure):
             tested_sizes=(pool.m, pool.n),
             kernel=singles[int(np.argmin(first / weight))],
             preparation=preparation,
-            notes=_note_few(pool.m, pool.n, options.alpha) if bins is None else (),
-            collection=Collection(tests, resampling(draws), level_correction=u, decision=bool(rejected.any())),
-            evidence=Evidence(pool, units=None if bins is None else Units.of(bins, draws)),
-            exact=self.exact or bins is not None,
+            notes=() if designed else _note_few(pool.m, pool.n, options.alpha),
+            collection=Collection(
+                tests,
+                "permutations" if signs is None else "wild bootstrap",
+                level_correction=u,
+                decision=bool(rejected.any()),
+            ),
+            evidence=Evidence(pool, units=layout if designed else None),
+            exact=self.exact or designed,
         )
 
     def _collection(self, pool: Array, m: int, *, blind: bool) -> list[tuple[str, Array]]:
@@ -159,11 +165,6 @@ def _note_few(m: int, n: int, alpha: float) -> tuple[str, ...]:
         return ()
     least = f"with {m} v {n} tested rows the smallest p-values are {smallest:.3g} on average, above the level {alpha:g}"
     return (f"this test cannot reject but by the luck of its draws: {least}",)
-
-
-def resampling(draws: Relabelings) -> str:
-    """Name the relabelings: signs of pairs, or permutations of the pool."""
-    return "wild bootstrap" if draws.signs else "permutations"
 
 
 def bandwidth_grid(cross: Array, count: int) -> Array:
@@ -193,62 +194,32 @@ def bandwidth_weights(kind: str, count: int) -> Array:
     return np.asarray(raw / raw.sum())
 
 
-def draw(m: int, n: int, bins: Bins | None, count: int, rng: np.random.Generator, limit: int | None = None) -> Relabelings:
-    """Return ``count`` relabelings below the observed one: signs of pairs where m = n, else of the pool, or of a design's units.
-
-    The authors do not enumerate them where they are few.
-    """
-    if bins is not None and bins.contrast is not None:
-        strata = bins.contrast.strata
-        return Relabelings.draw(bins.count, bins.first, count, rng, limit, strata=strata, enumerate_few=False)
-    if m == n:
-        return _signs(n, count, rng, limit)
-    return Relabelings.draw(m + n, m, count, rng, limit, enumerate_few=False)
-
-
 def simulate(
-    pool: Array, m: int, singles: list[RadialKernel], draws: Relabelings, bins: Bins | None = None, limit: int | None = None
+    rows: Array, singles: list[RadialKernel], layout: Layout, signs: Relabelings | None, nbytes: int
 ) -> tuple[Array, Array, Array]:
-    """Return the statistics of all single tests, observed first, under common relabelings.
+    """Return the statistics of all single tests, observed first, under common relabelings: signs of pairs, or of the layout.
 
     Beside them their tie tolerances, and the observed ones again in double precision.
     """
-    values, tolerance = np.empty((len(singles), len(draws))), np.empty(len(singles))
-    observed = np.empty(len(singles))
+    values = np.empty((len(singles), len(layout.labels if signs is None else signs)))
+    tolerance, observed = np.empty(len(singles)), np.empty(len(singles))
     for norm in dict.fromkeys(single.norm for single in singles):
-        apart = distances(norm, pool)
+        apart = distances(norm, rows)
         for i, single in enumerate(singles):
-            if single.norm == norm:
-                values[i], tolerance[i], observed[i] = _statistics(apart, m, single, draws, bins, chunk_bytes(limit))
+            if single.norm != norm:
+                continue
+            if signs is None:
+                values[i], tolerance[i], observed[i], _ = pooled_statistics(apart, single.of_distances, layout, nbytes)
+            else:
+                values[i], tolerance[i], observed[i] = signed_statistics(apart, single.of_distances, signs, nbytes)
     return values, tolerance, observed
-
-
-def _signs(n: int, count: int, rng: np.random.Generator, limit: int | None) -> Relabelings:
-    """Draw signs of pairs, in chunks that do not depend on the limit: a chunk's draws begin anew."""
-    step = max(1, CHUNK_BYTES // n)
-    sizes = [min(step, count - start) for start in range(0, count, step)]
-    chunks = (rng.integers(0, 2, size=(size, n), dtype=np.int8).astype(bool) for size in sizes)
-    return Relabelings.packed(chain([np.ones((1, n), bool)], chunks), count + 1, n, limit, signs=True)
-
-
-def _statistics(
-    apart: Array, m: int, single: RadialKernel, draws: Relabelings, bins: Bins | None, nbytes: int
-) -> tuple[Array, float, float]:
-    """Return one kernel's statistics, observed first, its tie tolerance, and the observed one in double precision."""
-    if not draws.signs:
-        matrix, mmd2, _ = many.pooled_matrix(apart, m, single.of_distances)
-        values, tolerance = many.permutation_statistics(matrix, draws, m, nbytes, bins)
-        return values, tolerance, mmd2 if bins is None else float(values[0])
-    H, total = many.paired_matrix(apart, m, single.of_distances)
-    scale = 1 / (m * (m - 1))
-    return scale * many.forms(H, draws, nbytes), scale * many.TIE * many.frobenius(H), scale * total
 
 
 def combine(values: Array, tolerance: Array, weight: Array) -> tuple[Array, Array]:
     """Return the smallest weighted p-value of each relabeling, and each single test's own p-value on the labels as they came."""
     smallest, first = np.full(values.shape[1], np.inf), np.empty(len(values))
     for i, (row, close, share) in enumerate(zip(values, tolerance, weight, strict=True)):
-        pvalues = many.upper_ranks(row, close) / len(row)
+        pvalues = upper_ranks(row, close) / len(row)
         first[i] = pvalues[0]
         np.minimum(smallest, pvalues / share, out=smallest)
     return smallest, first

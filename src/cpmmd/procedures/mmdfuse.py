@@ -13,17 +13,14 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
+from cpmmd.draws.labels import chunk_bytes
+from cpmmd.draws.layout import Layout
+from cpmmd.engines.dense import pooled_statistics
+from cpmmd.engines.memory import require_dense
+from cpmmd.evidence import Ranking, upper_ranks
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
-from cpmmd.permutation import many_kernels as many
-from cpmmd.permutation.binned import Bins, relabelings
-from cpmmd.permutation.labels import Relabelings, chunk_bytes
-from cpmmd.permutation.memory import require_dense
-from cpmmd.permutation.ranking import Ranking
-from cpmmd.permutation.unit_bins import unit_bins
-from cpmmd.permutation.units import Units
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.findings import Collection, Evidence, SingleTest
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import Collection, Evidence, SingleTest, TestOutcome
 
 # The authors' Laplacian is exp(-sqrt(2) d / l): ours, exp(-d / b), at this multiple of l. Their Gaussian is ours.
 CONVENTION = {"laplacian_l1": math.sqrt(0.5)}
@@ -92,16 +89,16 @@ class MMDFuse(Procedure):
         m, n = pool.m, pool.n
         require_dense(options.memory_limit, rows=m + n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(pool, scale=self.scale)
-        bins = Bins(np.arange(m + n), 1, m, m + n, (0, 0)) if pool.design is None else unit_bins(pool.design)
-        labels = relabelings(bins, options.n_permutations, rng, options.memory_limit)
-        pairs = _pairs_of_rows(bins)
+        layout = Layout.of_rows(m, n) if pool.design is None else Layout.of_design(pool.design)
+        layout = layout.draw(options.n_permutations, rng, options.memory_limit)
+        pairs = _pairs_of_rows(layout)
         sharpness = self.lambda_multiplier * (pairs if self.scaling == "code" else math.sqrt(pairs))
-        fusion = _Fusion(sharpness, np.full(len(labels), -np.inf))
-        self._fuse(fusion, preparation.transform(pool, bins.order), bins, pairs, labels, chunk_bytes(options.memory_limit))
+        fusion = _Fusion(sharpness, np.full(len(layout.labels), -np.inf))
+        self._fuse(fusion, preparation.transform(pool, layout.rows), layout, pairs, chunk_bytes(options.memory_limit))
         ranking = Ranking.of(
             fusion.fused - math.log(len(fusion.singles)),
             tolerance=fusion.tolerance,
-            exhaustive=labels.exhaustive,
+            exhaustive=layout.labels.exhaustive,
             statistic=float(logsumexp(fusion.exact)) - math.log(len(fusion.exact)),
         )
         return self.conclude(
@@ -111,20 +108,18 @@ class MMDFuse(Procedure):
             tested_sizes=(m, n),
             kernel=fusion.kernels[int(np.argmax(fusion.exact))],
             preparation=preparation,
-            evidence=Evidence(pool, units=Units.of(bins, labels)),
+            evidence=Evidence(pool, units=layout),
             collection=Collection(fusion.tests, "permutations", sharpness=sharpness),
         )
 
-    def _fuse(self, fusion: _Fusion, matrix: Array, bins: Bins, pairs: float, labels: Relabelings, nbytes: int) -> None:
+    def _fuse(self, fusion: _Fusion, matrix: Array, layout: Layout, pairs: float, nbytes: int) -> None:
         """Add every kernel of the collection under all relabelings."""
         for norm in dict.fromkeys(profile(name).norm for name in self.kernels):
             apart = distances(norm, matrix)
             grid = bandwidth_grid(apart, self.n_bandwidths)
             for kernel in (k for name in self.kernels if profile(name).norm == norm for k in _kernels(name, grid)):
-                kernels, observed, squares = many.pooled_matrix(apart, bins.m, kernel.of_distances)
-                spread = math.sqrt(max(squares / pairs, 1e-300))
-                values, tolerance = many.permutation_statistics(kernels, labels, bins.m, nbytes, bins)
-                fusion.add(kernel, values, tolerance, spread, observed if bins.contrast is None else float(values[0]))
+                values, tolerance, observed, squares = pooled_statistics(apart, kernel.of_distances, layout, nbytes)
+                fusion.add(kernel, values, tolerance, math.sqrt(max(squares / pairs, 1e-300)), observed)
 
 
 @dataclass(eq=False)
@@ -140,7 +135,7 @@ class _Fusion:
 
     def add(self, kernel: RadialKernel, values: Array, tolerance: float, spread: float, observed: float) -> None:
         """Take in a kernel: statistics (observed first), tie tolerance, norm to divide by, the observed one exactly."""
-        rank = int(many.upper_ranks(values[:1], tolerance, values)[0])
+        rank = int(upper_ranks(values[:1], tolerance, values)[0])
         self.singles.append(SingleTest(kernel.name, kernel.bandwidth, observed, rank / len(values), 1.0))
         self.kernels.append(kernel)
         self.exact.append(self.sharpness * observed / spread)
@@ -154,10 +149,10 @@ class _Fusion:
         return tuple(replace(single, weight=1 / len(self.singles)) for single in self.singles)
 
 
-def _pairs_of_rows(bins: Bins) -> float:
+def _pairs_of_rows(layout: Layout) -> float:
     """Return n(n - 1) with n the rows of the smaller sample; where units differ in size, what every labeling has on average."""
-    few = min(bins.first, bins.count - bins.first)
-    rows = few * bins.size if bins.size else len(bins.order) * few / bins.count
+    few = min(layout.units)
+    rows = few * layout.size if layout.size else len(layout.rows) * few / layout.count
     return max(1.0, rows * (rows - 1))  # strata may leave one row
 
 

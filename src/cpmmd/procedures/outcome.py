@@ -4,16 +4,134 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from cpmmd.core.arrays import Array
+import numpy as np
+
+from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.text import counted, harmless
 from cpmmd.data.design import Design
+from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
+from cpmmd.draws.layout import Layout
+from cpmmd.engines.fixed_kernel import Engine
 from cpmmd.kernels.base import Kernel
-from cpmmd.permutation.engine import Engine
-from cpmmd.procedures.findings import ClassPath, Collection, Evidence, Splits
 from cpmmd.selection.certificates import Certificate
 from cpmmd.selection.values import Calibration, Selection
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPath:
+    """One class of a full-sample test: the evidence of each of its members on the labels as they came, and its complexity."""
+
+    name: str  #: the class
+    label: str  #: the class in few words
+    coordinates: str  #: what its kernels see: "raw coordinates", "standardised coordinates", or empty for a fixed kernel
+    bandwidths: Array  #: of the members, widest first; empty for a fixed kernel
+    gammas: Array  #: spectral parameter of each member, infinite for the squared MMD itself; empty for a fixed kernel
+    mmd2: Array  #: squared MMD of each member, directions divided by their spectrum where gamma is finite
+    scores: Array  #: upper-tail score -log p of each member
+    penalty: float  #: the complexity of the class, the logarithm of its weight taken off
+    selected: int | None = None  #: the member that is the result's kernel: the simplest one that shows the difference alone
+
+    @property
+    def best(self) -> int:
+        """Position of the member with the highest score."""
+        return int(np.argmax(self.scores))
+
+    @property
+    def best_bandwidth(self) -> float | None:
+        """Bandwidth of that member; None for a fixed kernel."""
+        return float(self.bandwidths[self.best]) if len(self.bandwidths) else None
+
+    @property
+    def best_gamma(self) -> float | None:
+        """Spectral parameter of that member; None where it is the squared MMD itself."""
+        gamma = float(self.gammas[self.best]) if len(self.gammas) else np.inf
+        return gamma if np.isfinite(gamma) else None
+
+    @property
+    def evidence(self) -> float:
+        """The highest score."""
+        return float(self.scores[self.best])
+
+    @property
+    def criterion(self) -> float:
+        """Evidence less penalty: what the classes compete by."""
+        return self.evidence - self.penalty
+
+    def to_dict(self) -> PlainDict:
+        """Return the class in plain JSON types; no spectral parameter is None."""
+        gammas = [float(gamma) if np.isfinite(gamma) else None for gamma in self.gammas]
+        return plain_dict({**vars(self), "gammas": gammas})
+
+
+@dataclass(frozen=True)
+class SingleTest:
+    """One kernel of a collection, tested on its own."""
+
+    kernel: str  #: its name
+    bandwidth: float  #: its bandwidth
+    mmd2: float  #: its squared MMD
+    pvalue: float  #: its own p-value
+    weight: float  #: its share in the collection
+    rejected: bool | None = None  #: whether it rejects at its corrected level, where the method has one
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The single tests behind a method that uses many kernels at once."""
+
+    tests: tuple[SingleTest, ...]  #: one for each kernel
+    resampling: str  #: "permutations", or "wild bootstrap" (signs of pairs)
+    level_correction: float | None = None  #: MMDAgg's factor u on the levels of the single tests
+    sharpness: float | None = None  #: MMD-FUSE's lambda
+    decision: bool | None = None  #: MMDAgg's own, whether some single test rejects at its corrected level; results decide by p
+
+    def to_dict(self) -> PlainDict:
+        """Return the collection in plain JSON types."""
+        return plain_dict({**vars(self), "tests": [vars(test) for test in self.tests]})
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The p-values of several splits, and the rule that combined them."""
+
+    pvalues: tuple[float, ...]  #: one for each split
+    rule: str  #: "median", "mean" or "geometric", as in :class:`SplitTest`
+
+    @property
+    def smallest(self) -> float:
+        """The smallest p-value."""
+        return min(self.pvalues)
+
+    @property
+    def largest(self) -> float:
+        """The largest p-value."""
+        return max(self.pvalues)
+
+    def to_dict(self) -> PlainDict:
+        """Return the p-values and their rule in plain JSON types."""
+        return plain_dict(vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The data behind a result, as the test held it: nothing is copied."""
+
+    pool: Pool  #: the rows of both samples, those of X first
+    tested: Rows | None = None  #: row numbers of the pool that the statistic saw, ascending; None for all
+    trained: Rows | None = None  #: those that chose the kernel and were not tested, ascending; None where there are none
+    units: Layout | None = None  #: what was relabelled, and how: None where the method drew signs of pairs instead
+
+    @property
+    def held_out(self) -> bool:
+        """Whether none of the tested rows had a part in choosing the kernel."""
+        return self.trained is not None
+
+    @property
+    def tested_rows(self) -> Rows:
+        """Row numbers of the pool that the statistic saw."""
+        return np.arange(self.pool.m + self.pool.n) if self.tested is None else self.tested
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,6 +148,8 @@ class TestOutcome:
         What the statistic is, in words.
     pvalue : float
         Counts the labels as they came: never 0.
+    rank : int
+        Of the observed statistic among all relabelings, 1 the largest, ties counted; of several splits, that of the median one.
     alpha : float
         Level of the test.
     null_distribution : array
@@ -95,6 +215,7 @@ class TestOutcome:
     method: str
     statistic: float
     pvalue: float
+    rank: int
     alpha: float
     null_distribution: Array
     exhaustive: bool
@@ -139,18 +260,7 @@ class TestOutcome:
         return f"{words} (p = {self.pvalue:.4g} {'<=' if self.pvalue <= self.alpha else '>'} {self.alpha:g})."
 
     def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
-        """Return the result in plain JSON types.
-
-        Parameters
-        ----------
-        null_distribution : bool
-            Whether to put in the null distribution, which is long.
-
-        Returns
-        -------
-        dict
-            Without the data.
-        """
+        """Return the result in plain JSON types, without the data; with the null distribution, which is long, on demand."""
         parts = {
             name: getattr(self, name) for name in ("kernel", "selection", "calibration", "certificate", "collection", "splits")
         }

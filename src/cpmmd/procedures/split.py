@@ -13,18 +13,16 @@ from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation, PreparedPool
 from cpmmd.data.splitting import split_pool
+from cpmmd.engines.fixed_kernel import KernelTest, kernel_test, spectral_test
+from cpmmd.engines.memory import require_training
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import TrainedFamily
 from cpmmd.kernels.deep.families import Deep, Mixture
 from cpmmd.kernels.linear_map import LinearMap
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaleFamily
-from cpmmd.permutation.engine import KernelTest, kernel_test
-from cpmmd.permutation.memory import require_training
-from cpmmd.permutation.spectral_test import spectral_test
 from cpmmd.procedures.base import Choice, Method, Procedure, RunOptions
-from cpmmd.procedures.findings import Evidence, Splits
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import Evidence, Splits, TestOutcome
 from cpmmd.selection.certificates import Certificate, certify
 from cpmmd.selection.criteria import ComplexityPenalized, Criterion, Plain, Ratio
 from cpmmd.selection.search import Selector, calibrate, check_family, selector_for
@@ -238,9 +236,9 @@ class SplitTest(Procedure):
             bound=kernel.bound,
             lipschitz=kernel.base_lipschitz,
             train_sizes=(train.m, train.n),
-            test_sizes=test.sizes,
+            test_sizes=(test.layout.m, test.layout.n),
             alpha=options.alpha,
-            n_permutations=len(test.ranking.null_distribution),
+            n_permutations=test.ranking.total - 1,
             delta=self.delta,
         )
 

@@ -14,16 +14,13 @@ from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.design import AUTO, BLOCKS_NOTE, Design, DesignOptions, all_codes, make_design
 from cpmmd.data.table import read_table
+from cpmmd.draws.enough import require_relabelings
+from cpmmd.draws.layout import Layout
+from cpmmd.engines.dense import rank_matrix
+from cpmmd.engines.fixed_kernel import Engine, rank_spectral
+from cpmmd.engines.memory import require_dense
 from cpmmd.errors import InputError
-from cpmmd.permutation.binned import relabelings, take_bins
-from cpmmd.permutation.dense import permutation_test
-from cpmmd.permutation.engine import Engine, rank_units
-from cpmmd.permutation.enough import require_relabelings
-from cpmmd.permutation.labels import Relabelings
-from cpmmd.permutation.memory import require_dense
-from cpmmd.permutation.ranking import Ranking
-from cpmmd.permutation.spectral_test import rank_matrix
-from cpmmd.permutation.unit_bins import unit_bins
+from cpmmd.evidence import Ranking
 from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD, RunOptions, note_powerless
 from cpmmd.procedures.split import SPECTRAL
 from cpmmd.questions.options import TestOptions
@@ -98,13 +95,7 @@ def kernel_matrix_test(
     seed, generator = resolve_rng(rng)
     made = _design(plan.design, m, len(matrix) - m)
     with threads(plan.n_jobs), reporting_to(progress):
-        if spectral:
-            ranking = _spectral(matrix, m, made, spectral, plan.options, generator)
-        elif made is None:
-            labels = Relabelings.draw(len(matrix), m, count, generator, plan.options.memory_limit)
-            ranking = permutation_test(matrix, m, labels)
-        else:
-            ranking = _designed(matrix, made, plan.options, generator)
+        ranking = _rank(matrix, m, made, spectral, plan.options, generator)
     sizes = (m, len(matrix) - m)
     return TestResult(
         method=METHOD,
@@ -112,6 +103,7 @@ def kernel_matrix_test(
         statistic=ranking.statistic,
         statistic_meaning=SPECTRAL if spectral else SQUARED_MMD,
         pvalue=ranking.pvalue,
+        rank=ranking.rank,
         alpha=plan.options.alpha,
         null_distribution=ranking.null_distribution,
         exhaustive=ranking.exhaustive,
@@ -147,27 +139,18 @@ def _design(asked: DesignOptions, m: int, n: int) -> Design | None:
     return design
 
 
-def _designed(matrix: Array, design: Design, options: RunOptions, rng: np.random.Generator) -> Ranking:
-    bins = unit_bins(design)
-    assert bins.contrast is not None
-    require_relabelings(bins.contrast, design, options.alpha)
-    labels = relabelings(bins, options.n_permutations, rng, options.memory_limit)
-    return rank_units(matrix[np.ix_(bins.order, bins.order)], bins, labels)
-
-
-def _spectral(
+def _rank(
     matrix: Array, m: int, design: Design | None, gammas: Sequence[float], options: RunOptions, rng: np.random.Generator
 ) -> Ranking:
-    """Rank the largest score over spectral parameters."""
-    bin_stream, label_stream = rng.spawn(2)
-    if design is None:
-        bins = take_bins(np.arange(m), np.arange(m, len(matrix)), 1, m, len(matrix) - m).shuffled(bin_stream)
-    else:
-        bins = unit_bins(design, bin_stream)
-        assert bins.contrast is not None
-        require_relabelings(bins.contrast, design, options.alpha)
-    labels = relabelings(bins, options.n_permutations, label_stream, options.memory_limit)
-    return rank_matrix(matrix[np.ix_(bins.order, bins.order)], bins, labels, gammas)
+    """Rank the squared MMD, or the largest score over spectral parameters."""
+    layout = Layout.of_rows(m, len(matrix) - m) if design is None else Layout.of_design(design)
+    require_relabelings(layout, design, options.alpha)
+    order_stream, label_stream = rng.spawn(2) if gammas else (rng, rng)
+    if gammas:
+        layout = layout.shuffled(order_stream)
+    layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
+    ordered = matrix[np.ix_(layout.rows, layout.rows)]
+    return rank_spectral(ordered, layout, gammas) if gammas else rank_matrix(ordered, layout, overwrite=True)
 
 
 def _check_matrix(K: Any) -> Array:

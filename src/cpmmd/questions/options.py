@@ -8,7 +8,7 @@ from typing import Any
 from cpmmd import registry
 from cpmmd.core import validation
 from cpmmd.data.design import DesignOptions
-from cpmmd.permutation.memory import DEFAULT_LIMIT
+from cpmmd.engines.memory import DEFAULT_LIMIT
 from cpmmd.procedures.base import Procedure, RunOptions
 
 

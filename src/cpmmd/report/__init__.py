@@ -1,4 +1,4 @@
-"""Reports: one dictionary, rendered as one self-contained HTML file, as Markdown or as JSON."""
+"""Reports: one page, rendered as one self-contained HTML file, as Markdown or as JSON."""
 
 from cpmmd.report.content import content
 from cpmmd.report.render import render, report

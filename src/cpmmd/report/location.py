@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any
 
-from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import harmless
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.differences import ColumnDifference, Histogram, PairDifference, in_header
 from cpmmd.explain.typical import typical
 from cpmmd.explain.values import Explanation
-from cpmmd.report import elements
-from cpmmd.report.elements import Block
+from cpmmd.report.page import NOTHING, AnyBlock, CellType, ColumnItem, Columns, Details, Figure, Table, count, filled, line
 
 FEW = 5  # rows: a level that has fewer says something about them
 RARE = "(rare values)"
@@ -24,14 +21,7 @@ MOST_PAIRS = 15  # rows of the table of pairs
 DRAWN, LISTED = 150, 1000  # columns with a picture, and columns at all: a page stays below a megabyte
 
 
-def location(explanation: Explanation | None, *, rows: bool) -> Block:
-    """Return the section; it says so when nothing is known."""
-    if explanation is None:
-        return elements.section("where", "Where", [elements.text("This result carries no rows, so it cannot say where.")])
-    return elements.section("where", "Where", where_blocks(explanation, rows=rows))
-
-
-def where_blocks(explanation: Explanation, *, rows: bool, prefix: str = "") -> list[Block | None]:
+def where_blocks(explanation: Explanation, *, rows: bool, prefix: str = "") -> list[AnyBlock | None]:
     """Return what is known of columns, pairs and rows; ``prefix`` keeps apart what two comparisons of one page call the same."""
     return [
         column_list(explanation, prefix),
@@ -40,69 +30,68 @@ def where_blocks(explanation: Explanation, *, rows: bool, prefix: str = "") -> l
     ]
 
 
-def column_list(explanation: Explanation, prefix: str = "") -> Block:
+def column_list(explanation: Explanation, prefix: str = "") -> Columns:
     """List every column, smallest p-value first, with its picture."""
     suspicious = {one.name: one.why for one in explanation.suspicious}
+    differing = {column.name for column in explanation.differing}
     ordered = sorted(explanation.columns, key=lambda column: column.name not in suspicious)
-    found = len(explanation.differing)
-    said = f"{elements.count(found)} of {elements.count(len(ordered))}" if found else f"None of {elements.count(len(ordered))}"
-    return elements.columns(
+    items = []
+    for place, column in enumerate(ordered[:LISTED]):
+        x, y = typical(column, nothing=NOTHING)
+        effect, shown, why = column.effect, column.histogram, suspicious.get(column.name)
+        items.append(
+            ColumnItem(
+                label=harmless(column.label),
+                kind=column.kind,
+                words=harmless(column.words, 80) if column.words else "",
+                differs=column.name in differing,
+                suspicious=harmless(why, 160) if why else "",
+                pvalue=column.pvalue,
+                x=x,
+                y=y,
+                effect=None if effect is None else effect.short,
+                interval=None if effect is None else effect.interval,
+                histogram=None if shown is None or place >= DRAWN else replace(shown, labels=tuple(map(harmless, shown.labels))),
+            )
+        )
+    total, found = len(ordered), len(differing)
+    left_out = f"The first {DRAWN} columns have pictures. " if total > DRAWN else ""
+    if total > LISTED:
+        left_out = f"Listed are the first {LISTED} of {count(total)} columns. {left_out}"
+    x_name, y_name = map(in_header, explanation.names)
+    return Columns(
         f"{prefix}columns",
-        f"{said} column{'s' * (len(ordered) != 1)} differ{'s' * (found <= 1)}",
-        [in_header(name) for name in explanation.names],
-        [_item(column, why=suspicious.get(column.name, ""), drawn=i < DRAWN) for i, column in enumerate(ordered[:LISTED])],
-        note=f"{_left_out(len(ordered))}p is adjusted for all columns, from the test's own relabelings and all rows that it "
+        f"{count(found) if found else 'None'} of {count(total)} column{'s' * (total != 1)} differ{'s' * (found <= 1)}",
+        (x_name, y_name),
+        items,
+        f"{left_out}p is adjusted for all columns, from the test's own relabelings and all rows that it "
         "saw; intervals hold 95%, each for its own column. Beside an arrow: means, or shares."
         f"{f' Here {explanation.compared}.' * bool(explanation.compared)}",
     )
 
 
-def _left_out(count: int) -> str:
-    drawn = f"The first {DRAWN} columns have pictures. " if count > DRAWN else ""
-    return f"Listed are the first {LISTED} of {elements.count(count)} columns. {drawn}" if count > LISTED else drawn
-
-
-def _item(column: ColumnDifference, *, why: str, drawn: bool) -> Block:
-    x, y = typical(column, nothing=elements.NOTHING)
-    effect = column.effect
-    return {
-        "label": harmless(column.label),
-        "kind": column.kind,
-        "words": harmless(column.words, 80) if column.words else "",
-        "differs": bool(column.words),
-        "suspicious": harmless(why, 160) if why else "",
-        "pvalue": column.pvalue,
-        "x": x,
-        "y": y,
-        "effect": None if effect is None else effect.short,
-        "interval": None if effect is None else effect.interval,
-        "histogram": _harmless_histogram(column.histogram) if column.histogram is not None and drawn else None,
-    }
-
-
-def _harmless_histogram(histogram: Histogram) -> PlainDict:
-    return {**histogram.to_dict(), "labels": [harmless(label) for label in histogram.labels]}
-
-
-def _pairs(explanation: Explanation, prefix: str) -> Block | None:
+def _pairs(explanation: Explanation, prefix: str) -> Table | None:
     """Table the pairs whose dependence changed; None where none did."""
     found = explanation.differing_pairs
     if not found:
         return None
-    names = [in_header(name) for name in explanation.names]
-    columns = [
-        ("Pair", "text"),
-        ("They", "words"),
-        *((f"Correlation in {name}", "number") for name in names),
-        ("p-value", "pvalue"),
-    ]
-    rows = [[_pair_name(p), p.words, p.correlation_x, p.correlation_y, p.pvalue] for p in found[:MOST_PAIRS]]
+    x, y = map(in_header, explanation.names)
+    shown = found[:MOST_PAIRS]
     note = (
         "How two columns go together, their own differences taken out; p is adjusted for all pairs, and doubled as a second look."
     )
-    if len(found) > MOST_PAIRS:
-        note = f"The first {MOST_PAIRS} of {elements.count(len(found))} pairs. {note}"
-    return elements.table(f"{prefix}pairs", "Pairs of columns that go together differently", columns, rows, note=note)
+    return Table.of(
+        f"{prefix}pairs",
+        "Pairs of columns that go together differently",
+        [
+            ("Pair", "text", [_pair_name(pair) for pair in shown]),
+            ("They", "words", [pair.words for pair in shown]),
+            (f"Correlation in {x}", "number", [pair.correlation_x for pair in shown]),
+            (f"Correlation in {y}", "number", [pair.correlation_y for pair in shown]),
+            ("p-value", "pvalue", [pair.pvalue for pair in shown]),
+        ],
+        note=f"The first {MOST_PAIRS} of {count(len(found))} pairs. {note}" if len(found) > MOST_PAIRS else note,
+    )
 
 
 def _pair_name(pair: PairDifference) -> str:
@@ -110,73 +99,69 @@ def _pair_name(pair: PairDifference) -> str:
     return " and ".join(harmless(part, 34) for part in parts)
 
 
-def _witness(explanation: Explanation, *, rows: bool) -> Block:
+def _witness(explanation: Explanation, *, rows: bool) -> Details:
     """Return what single rows say, for who wants to see it."""
-    return elements.details(
-        "rows",
-        "Row by row",
-        [
-            elements.figure("witness-densities", "Witness values of both samples", effect_sentence(explanation)),
-            elements.figure("pool-map", "Map of the rows", "Rows in two dimensions, coloured by their witness value."),
-            *(_rows(explanation) if rows else ()),
-        ],
-    )
-
-
-def effect_sentence(explanation: Explanation) -> str:
-    """Say how well the witness tells the samples apart, or why that is not said."""
     effect, names = explanation.effect, explanation.names
     if effect is None:
-        return (
+        said = (
             "How well the witness tells rows apart takes two rows, groups or blocks of each sample, and rows that are not "
             "compared in pairs."
         )
-    return (
-        f"The witness ranks a row of {names[0]} above a row of {names[1]} with probability {effect.probability:.2f} "
-        f"(95% interval {effect.low:.2f} to {effect.high:.2f}); 0.5 would be indistinguishable."
-    )
+    else:
+        said = (
+            f"The witness ranks a row of {names[0]} above a row of {names[1]} with probability {effect.probability:.2f} "
+            f"(95% interval {effect.low:.2f} to {effect.high:.2f}); 0.5 would be indistinguishable."
+        )
+    figures = [
+        Figure("witness-densities", "Witness values of both samples", line(said)),
+        Figure("pool-map", "Map of the rows", "Rows in two dimensions, coloured by their witness value."),
+    ]
+    return Details("rows", "Row by row", blocks=filled([*figures, *(_rows(explanation) if rows else ())]))
+
+
+def _rows(explanation: Explanation) -> Iterable[Table]:
+    """Table the rows that speak most for either side, by the leading columns."""
+    for key, sample, evidence in zip("xy", explanation.names, (explanation.top_x, explanation.top_y), strict=True):
+        chosen = [c for c in explanation.columns[:MOST_VALUES] if any(c.name in row.values for row in evidence)]
+        values = [(harmless(c.label, HEADER), [row.values.get(c.name) for row in evidence]) for c in chosen]
+        every = len(explanation.columns)
+        yield Table.of(
+            f"rows-{key}",
+            f"Rows that speak most for {harmless(sample)}",
+            [
+                ("Row", "count", [row.row for row in evidence]),
+                ("Witness", "number", [row.witness for row in evidence]),
+                *((label, _kind(column), column) for label, column in values),
+            ],
+            note=f"The {len(chosen)} leading columns of {count(every)}." if every > len(chosen) else "",
+        )
+
+
+def _kind(values: Sequence[object]) -> CellType:
+    """Return what kind of values a column of single rows has."""
+    there = [value for value in values if value is not None]
+    if there and all(isinstance(value, bool) for value in there):
+        return "flag"
+    return "number" if there and all(isinstance(v, Real) and not isinstance(v, bool) for v in there) else "text"
 
 
 def without_rare_levels(explanation: Explanation, sizes: tuple[int, int]) -> Explanation:
     """Return the explanation with the levels that fewer than FEW rows have under one name: they would say who those rows are."""
 
+    def merge(column: ColumnDifference, levels: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+        merged: dict[str, tuple[float, float]] = {}
+        for level, (x, y) in levels.items():
+            many = level not in column.rare and x * sizes[0] + y * sizes[1] >= FEW
+            name = level if level == MISSING or many else RARE
+            x_so_far, y_so_far = merged.get(name, (0.0, 0.0))
+            merged[name] = (x_so_far + x, y_so_far + y)
+        return merged
+
     def rename(column: ColumnDifference) -> ColumnDifference:
-        levels = column.levels
-        shown = column.histogram
+        levels, shown = column.levels, column.histogram
         if shown is not None and shown.labels:
-            merged = _merge(dict(zip(shown.labels, zip(shown.x, shown.y, strict=True), strict=True)), sizes, column.rare)
+            merged = merge(column, dict(zip(shown.labels, zip(shown.x, shown.y, strict=True), strict=True)))
             shown = Histogram((), tuple(merged), tuple(x for x, _ in merged.values()), tuple(y for _, y in merged.values()))
-        return replace(column, levels=levels and _merge(levels, sizes, column.rare), histogram=shown)
+        return replace(column, levels=levels and merge(column, levels), histogram=shown)
 
     return replace(explanation, columns=tuple(rename(column) for column in explanation.columns))
-
-
-def _merge(levels: Any, sizes: tuple[int, int], rare: frozenset[str]) -> dict[str, tuple[float, float]]:
-    merged: dict[str, tuple[float, float]] = {}
-    for level, (x, y) in levels.items():
-        many = level not in rare and x * sizes[0] + y * sizes[1] >= FEW
-        name = level if level == MISSING or many else RARE
-        x_so_far, y_so_far = merged.get(name, (0.0, 0.0))
-        merged[name] = (x_so_far + x, y_so_far + y)
-    return merged
-
-
-def _rows(explanation: Explanation) -> list[Block]:
-    """Table the rows that speak most for either side, by the leading columns."""
-    leading = [f.name for f in explanation.columns[:MOST_VALUES]]
-    tables = []
-    for key, sample, evidence in zip("xy", explanation.names, (explanation.top_x, explanation.top_y), strict=True):
-        chosen = [name for name in leading if any(name in row.values for row in evidence)]
-        rows = [[row.row, row.witness, *(row.values.get(name) for name in chosen)] for row in evidence]
-        kinds = [_kind([row.values.get(name) for row in evidence]) for name in chosen]
-        labels = [harmless(f.label, HEADER) for f in explanation.columns if f.name in chosen]
-        columns = [("Row", "count"), ("Witness", "number"), *zip(labels, kinds, strict=True)]
-        every = len(explanation.columns)
-        note = f"The {len(chosen)} leading columns of {elements.count(every)}." if every > len(chosen) else ""
-        tables.append(elements.table(f"rows-{key}", f"Rows that speak most for {harmless(sample)}", columns, rows, note=note))
-    return tables
-
-
-def _kind(values: Sequence[Any]) -> str:
-    kinds = {"flag" if isinstance(v, bool) else "number" if isinstance(v, Real) else "text" for v in values if v is not None}
-    return kinds.pop() if len(kinds) == 1 else "text"

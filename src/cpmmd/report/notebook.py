@@ -6,13 +6,12 @@ import base64
 from html import escape
 
 from cpmmd.errors import MissingExtraError
-from cpmmd.explain.differences import in_header
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestOutcome
-from cpmmd.report.content import content
-from cpmmd.report.elements import column_texts
+from cpmmd.report.content import result_verdict
 from cpmmd.report.figures import png_picture, result_drawings
 from cpmmd.report.location import column_list
+from cpmmd.report.page import column_texts
 
 COLUMNS = 5  # that are named
 # A notebook's page may be light or dark: text keeps its colour, lines are grey.
@@ -22,10 +21,9 @@ FOUND, QUIET = "#d55e00", "#0072b2"
 
 def notebook_html(outcome: TestOutcome, explanation: Explanation | None) -> str:
     """Return a few lines of HTML: nothing is loaded, nothing runs, every name from the data is escaped."""
-    said = content(outcome, explanation=explanation)
-    verdict = said["verdict"]
-    numbers = " · ".join(f"{escape(n['label'])} <b>{escape(n['value'])}</b>" for n in verdict["numbers"])
-    parts = [f"<b>{escape(verdict['headline'])}</b>", *map(escape, verdict["sentences"]), numbers]
+    verdict = result_verdict(outcome, explanation)
+    numbers = " · ".join(f"{escape(n.label)} <b>{escape(n.value)}</b>" for n in verdict.numbers)
+    parts = [f"<b>{escape(verdict.headline)}</b>", *map(escape, verdict.sentences), numbers]
     paragraphs = "".join(f"<p style='margin: 4px 0'>{part}</p>" for part in parts)
     colour = FOUND if outcome.reject else QUIET
     where = _where(explanation) if explanation is not None and outcome.reject else ""
@@ -33,15 +31,13 @@ def notebook_html(outcome: TestOutcome, explanation: Explanation | None) -> str:
 
 
 def _where(explanation: Explanation) -> str:
-    shown = column_list(explanation)["items"][:COLUMNS]
-    pvalues = column_texts([item["pvalue"] for item in shown], "pvalue")
+    columns = column_list(explanation)
+    shown = columns.items[:COLUMNS]
     cells = (
-        f"<tr><td>{escape(item['label'])}</td><td>{escape(item['words'])}</td>"
-        f"<td>{escape(item['effect'] or '')}</td><td>{p}</td></tr>"
-        for item, p in zip(shown, pvalues, strict=True)
+        f"<tr><td>{escape(item.label)}</td><td>{escape(item.words)}</td><td>{escape(item.effect or '')}</td><td>{p}</td></tr>"
+        for item, p in zip(shown, column_texts([item.pvalue for item in shown], "pvalue"), strict=True)
     )
-    name = escape(in_header(explanation.names[1]))
-    head = f"<tr><th>column</th><th>{name} is</th><th>effect</th><th>p-value</th></tr>"
+    head = f"<tr><th>column</th><th>{escape(columns.samples[1])} is</th><th>effect</th><th>p-value</th></tr>"
     return f"<table style='color: inherit'>{head}{''.join(cells)}</table>"
 
 
@@ -50,7 +46,7 @@ def _picture(outcome: TestOutcome, explanation: Explanation | None) -> str:
     shows_where = explanation is not None and outcome.reject
     name = "column-differences" if shows_where else "null-distribution"
     try:
-        content = png_picture(result_drawings(outcome, explanation)[name])
+        picture = png_picture(result_drawings(outcome, explanation)[name])
     except MissingExtraError:
         return ""
-    return f'<img alt="{escape(outcome.verdict)}" src="data:image/png;base64,{base64.b64encode(content).decode()}">'
+    return f'<img alt="{escape(outcome.verdict)}" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'

@@ -1,95 +1,25 @@
-"""A report of many batches against one reference."""
+"""A report of many batches against one reference, or of a stream that a monitor watched."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from cpmmd import plotting
 from cpmmd.core.plain import PlainDict
-from cpmmd.core.text import LINE, harmless
-from cpmmd.errors import InputError
-from cpmmd.plotting.batches import effect_field
-from cpmmd.plotting.style import in_order, own_date
-from cpmmd.report import elements
-from cpmmd.report.content import FORMAT, footer, repetition
-from cpmmd.report.elements import Block, format_of
-from cpmmd.report.figures import MOST_BATCHES as MOST_DRAWN
-from cpmmd.report.figures import series_drawings
-from cpmmd.report.render import Path, finish
+from cpmmd.core.text import harmless
+from cpmmd.plotting.batches import Batch, Records, column_counts, effect_field, in_order, read_batches
+from cpmmd.report.figures import Drawings
+from cpmmd.report.page import CellType, Facts, Figure, Notes, Number, Page, Section, Table, Verdict, count, line, number
+from cpmmd.report.render import write_page
 
-# What a report of a series says where a monitor watched it: wealth, alarm, since when, and the columns that moved.
-
-
-Record = Mapping[str, Any]
-
-
-def watched(records: Sequence[Record]) -> list[Record]:
-    """Return the records that a monitor made."""
-    return [record for record in records if record.get("wealth") is not None]
-
-
-def watch_verdict(records: Sequence[Record], alpha: float | None, alarm: bool) -> Block:
-    """Return the fields of a verdict that a monitor words otherwise than a detector."""
-    last, since = records[-1], since_of(records)
-    level = last["alpha"] if alpha is None else alpha
-    batches = f"{elements.count(len(records))} batch{'es' * (len(records) != 1)}"
-    headline = f"Alarm: something changed, most likely with {since}" if alarm else f"No alarm in {batches}"
-    promise = f"Where nothing changed, the wealth ever reaches {1 / level:g} with probability {level:g} at most."
-    found = max(records, key=lambda record: record["wealth"])
-    numbers = [
-        ("Batches", elements.count(len(records)), f"{elements.count(last['number'])} in all"),
-        ("Wealth", elements.number(last["wealth"]), f"limit {1 / level:g}"),
-        ("Most", elements.number(found["wealth"]), harmless(found["batch"])),
-    ]
-    settled = [] if alarm or not last["alarm"] else ["Its last alarm was acknowledged or dismissed after the latest batch."]
-    return {
-        "reject": alarm,
-        "headline": headline,
-        "sentences": [*settled, _latest(last), promise],
-        "numbers": [{"label": label, "value": value, "note": note} for label, value, note in numbers],
-    }
-
-
-def since_of(records: Sequence[Record]) -> str:
-    """Return the estimated first changed batch of the latest alarm."""
-    return next((harmless(record["since"]) for record in reversed(records) if record["since"] is not None), "")
-
-
-def _latest(last: Record) -> str:
-    return (
-        f"The latest batch, {harmless(last['batch'])}, by itself has p = {elements.number(last['pvalue'])} against all before it."
-    )
-
-
-def wealth_figure(records: Sequence[Record], alpha: float | None) -> Block:
-    """Return the place of the wealth over time."""
-    alarms = [record for record in records if record["alarm"]]
-    level = records[-1]["alpha"] if alpha is None else alpha
-    first = (
-        f"The limit {1 / level:g} was reached by {harmless(alarms[0]['batch'])}"
-        if alarms
-        else f"It stays below the limit {1 / level:g}"
-    )
-    shaded = f"; shaded: the batches since {since_of(records)}" if alarms else ""
-    return elements.figure("batch-wealth", "Evidence over time", f"The wealth after each batch. {first}{shaded}.", wide=True)
-
-
-def columns_figure(records: Sequence[Record]) -> Block | None:
-    """Return the place of the columns that moved; None where none is known."""
-    counts = Counter(name for record in records for name in record.get("columns") or ())
-    if not counts:
-        return None
-    named = ", ".join(f"{harmless(name)} ({count})" for name, count in counts.most_common(3))
-    said = f"The columns that moved most in each batch that is significant or under an alarm; most often {named}."
-    return elements.figure("moved-columns", "Columns that moved", said, wide=True)
-
-
-NEEDED = ("batch", "pvalue", "reject")
+MOST_DRAWN = 400  # batches in a picture: two pixels each
 MOST_FAILED = 50  # sentences on batches that could not be tested
 NAMED = 10  # batches in a sentence
 MOST_BATCHES = 500  # rows of the table: about 150 kB
-COLUMNS = [
+COLUMNS: list[tuple[str, str, CellType]] = [  # label, what it shows of a batch, type
     ("Batch", "batch", "text"),
     ("Differs", "reject", "flag"),
     ("Alarm", "alarm", "flag"),
@@ -105,8 +35,8 @@ COLUMNS = [
 
 
 def write_series(
-    records: Sequence[Record],
-    path: Path | None = None,
+    records: Records,
+    path: str | os.PathLike[str] | None = None,
     *,
     alpha: float | None = None,
     title: str | None = None,
@@ -143,13 +73,12 @@ def write_series(
     >>> report.write_series(records, title="This week").startswith("<!doctype html>")
     True
     """
-    form = "html" if path is None else format_of(path)
-    said = series_content(records, alpha=alpha, title=title, command=command, alarm=alarm)
-    return finish(said, series_drawings(_arranged(records), alpha), path, form)
+    page, drawings = _series(records, alpha, title, command, alarm)
+    return write_page(page, drawings, path)
 
 
 def series_content(
-    records: Sequence[Record],
+    records: Records,
     *,
     alpha: float | None = None,
     title: str | None = None,
@@ -175,175 +104,194 @@ def series_content(
     >>> report.series_content(records)["verdict"]["headline"]
     '1 of 2 batches differs from the reference'
     """
-    from cpmmd import __version__
+    return _series(records, alpha, title, command, alarm)[0].to_dict()
 
-    _check(records)
-    records = [_dated(record) for record in _arranged(records)]
-    seen = watched(records)
-    verdict, figures = _verdict(records, alpha), [_figure(records), _effects(records)]
-    if seen:
-        verdict |= watch_verdict(seen, alpha, bool(seen[-1]["alarm"]) if alarm is None else alarm)
-        figures = [wealth_figure(seen, alpha), columns_figure(seen), _effects(records)]
-    return {
-        "format": FORMAT,
-        "title": harmless(title or "Batches against a reference", 160),
-        "verdict": verdict,
-        "sections": [
-            elements.section("batches", "Batches", [*figures, _failures(records), _table(records)]),
-            elements.section("assurance", "How they were judged", [_facts(records, alpha)]),
-            repetition(command, "", __version__),
-        ],
-        "footer": footer(__version__),
+
+def _series(
+    records: Records, alpha: float | None, title: str | None, command: str | None, alarm: bool | None
+) -> tuple[Page, Drawings]:
+    """Return the page of a series, and what draws its pictures."""
+    batches = read_batches(records, "pvalue", "reject")
+    watched = [batch for batch in batches if batch.watched]
+    if not watched:  # a monitor's stay as they came: its evidence grew in that order
+        batches = in_order(batches)
+    latest, level = batches[-MOST_DRAWN:], 0.05 if alpha is None else alpha
+    drawings: Drawings = {
+        "batch-series": lambda ax: plotting.batch_series(latest, alpha=level, ax=ax),
+        "batch-effects": lambda ax: plotting.batch_effects(latest, ax=ax),
+        "batch-wealth": lambda ax: plotting.batch_wealth(watched[-MOST_DRAWN:], alpha=level, ax=ax),
+        "moved-columns": lambda ax: plotting.moved_columns(watched[-MOST_DRAWN:], ax=ax),
     }
-
-
-def _arranged(records: Sequence[Record]) -> list[Record]:
-    """Return batches by their dates, and a monitor's as they came: its evidence grew in that order."""
-    return list(records) if watched(records) else in_order(records)
-
-
-def _check(records: Sequence[Record]) -> None:
-    if not records:
-        raise InputError("A series needs at least one batch. Got none; test a batch first.")
-    for number, record in enumerate(records):
-        needed = NEEDED[:1] if _failed(record) else NEEDED
-        absent = [key for key in needed if record.get(key) is None]
-        if absent:
-            raise InputError(f"Each batch needs {', '.join(needed)}. Batch {number} lacks {', '.join(absent)}; add them.")
-
-
-def _failed(record: Record) -> bool:
-    return record.get("error") is not None
-
-
-def _dated(record: Record) -> Record:
-    """Return a record with the date in its batch's name, and nothing found where it could not be tested."""
-    date = own_date(str(record["batch"]))
-    shown = None if date is None else date.isoformat(" ", "minutes").removesuffix(" 00:00")
-    return {**record, "date": shown, **({"pvalue": None, "reject": None} if _failed(record) else {})}
-
-
-def _verdict(records: Sequence[Record], alpha: float | None) -> Block:
-    tested, failed = [r for r in records if not _failed(r)], [r for r in records if _failed(r)]
-    flagged = [record for record in tested if record["reject"]]
-    numbers = [
-        ("Batches", elements.count(len(tested)), _period(tested)),
-        ("Flagged", elements.count(len(flagged)), "" if alpha is None else f"level {alpha:g}"),
+    verdict = _verdict(batches, alpha)
+    figures: list[Figure | None] = [_pvalues(batches)]
+    if watched:
+        verdict = _watch_verdict(verdict, watched, alpha, bool(watched[-1].alarm) if alarm is None else alarm)
+        figures = [_wealth(watched, alpha), _moved(watched)]
+    failed = [batch for batch in batches if batch.failed][:MOST_FAILED]
+    failures = Notes.of(f"{harmless(batch.batch)} could not be tested: {batch.error}" for batch in failed)
+    sections = [
+        Section.of("batches", "Batches", [*figures, _effects(batches), failures, _table(batches)]),
+        Section.of("assurance", "How they were judged", [_facts(batches, alpha)]),
     ]
+    return Page.of(verdict, sections, title=title or "Batches against a reference", command=command), drawings
+
+
+# The answer.
+
+
+def _verdict(batches: Sequence[Batch], alpha: float | None) -> Verdict:
+    tested, failed = [b for b in batches if not b.failed], [b for b in batches if b.failed]
+    flagged = [batch for batch in tested if batch.reject]
+    numbers = [
+        Number("Batches", count(len(tested)), _period(tested)),
+        Number("Flagged", count(len(flagged)), "" if alpha is None else f"level {alpha:g}"),
+    ]
+    sentences, headline = [], "No batch could be tested"
     if tested:
-        lowest = min(tested, key=lambda record: record["pvalue"])
-        numbers.append(("Smallest p", elements.number(lowest["pvalue"]), harmless(lowest["batch"])))
+        lowest, last, total = min(tested, key=lambda batch: batch.pvalue), tested[-1], count(len(tested))
+        numbers.append(Number("Smallest p", number(lowest.pvalue), harmless(lowest.batch)))
+        found = f"{count(len(flagged))} of {total} batch{'es' * (len(tested) != 1)} differ{'s' * (len(flagged) == 1)}"
+        headline = f"{found if flagged else f'No batch of {total} differs'} from the reference"
+        sentences = [f"The latest, {harmless(last.batch)}, {'differs' if last.reject else 'does not differ'} ({_p(last)})."]
+        if flagged and not last.reject:
+            sentences.append(f"The last one that does is {harmless(flagged[-1].batch)} ({_p(flagged[-1])}).")
     if failed:
-        numbers.append(("Not tested", elements.count(len(failed)), ""))
-    return {
-        "reject": bool(flagged),
-        "headline": _headline(len(tested), len(flagged)),
-        "sentences": [harmless(sentence, LINE) for sentence in _sentences(tested, flagged, failed)],
-        "batches": len(tested),
-        "flagged": len(flagged),
-        "failed": len(failed),
-        "alpha": alpha,
-        "numbers": [{"label": label, "value": value, "note": note} for label, value, note in numbers],
-    }
+        numbers.append(Number("Not tested", count(len(failed))))
+        sentences.append(f"{count(len(failed))} could not be tested: {_named(failed)}.")
+    return Verdict(
+        reject=bool(flagged),
+        headline=headline,
+        sentences=[line(sentence) for sentence in sentences],
+        batches=len(tested),
+        flagged=len(flagged),
+        failed=len(failed),
+        alpha=alpha,
+        numbers=numbers,
+    )
 
 
-def _headline(total: int, flagged: int) -> str:
-    if not total:
-        return "No batch could be tested"
-    if not flagged:
-        return f"No batch of {elements.count(total)} differs from the reference"
-    batches = f"{elements.count(total)} batch{'es' * (total != 1)}"
-    return f"{elements.count(flagged)} of {batches} {'differs' if flagged == 1 else 'differ'} from the reference"
+def _named(batches: Sequence[Batch]) -> str:
+    names = ", ".join(harmless(batch.batch) for batch in batches[:NAMED])
+    return f"{names}{' and others' if len(batches) > NAMED else ''}"
 
 
-def _sentences(tested: list[Record], flagged: list[Record], failed: list[Record]) -> list[str]:
-    """Say what became of the latest batch, of the last one that differs, and of those that could not be tested."""
-    said = []
-    if tested:
-        last = tested[-1]
-        said.append(f"The latest, {harmless(last['batch'])}, {'differs' if last['reject'] else 'does not differ'} ({_p(last)}).")
-        if flagged and not last["reject"]:
-            said.append(f"The last one that does is {harmless(flagged[-1]['batch'])} ({_p(flagged[-1])}).")
-    if failed:
-        said.append(f"{elements.count(len(failed))} could not be tested: {_named(failed)}.")
-    return said
+def _p(batch: Batch) -> str:
+    return f"{'p' if batch.adjusted is None else 'adjusted p'} = {number(batch.judged_p)}"
 
 
-def _named(records: Sequence[Record]) -> str:
-    names = ", ".join(harmless(record["batch"]) for record in records[:NAMED])
-    return f"{names}{' and others' if len(records) > NAMED else ''}"
-
-
-def _p(record: Record) -> str:
-    adjusted = record.get("adjusted")
-    return f"p = {elements.number(record['pvalue'])}" if adjusted is None else f"adjusted p = {elements.number(adjusted)}"
-
-
-def _period(records: Sequence[Record]) -> str:
+def _period(batches: Sequence[Batch]) -> str:
     """Say from when to when: by the dates of the batches where each has one, else by when they were tested."""
-    own = bool(records) and all(record["date"] for record in records)
-    times = [str(record["date" if own else "time"]) for record in records if own or record.get("time")]
-    return f"{harmless(times[0][:10])} to {harmless(times[-1][:10])}" if times else ""
+    dates = [batch.date for batch in batches]
+    times = [str(time)[:10] for time in (dates if all(dates) else (batch.time for batch in batches)) if time]
+    return f"{harmless(times[0])} to {harmless(times[-1])}" if times else ""
 
 
-def _figure(records: Sequence[Record]) -> Block:
-    flagged = [record for record in records if record["reject"]]
+def _watch_verdict(verdict: Verdict, batches: Sequence[Batch], alpha: float | None, alarm: bool) -> Verdict:
+    """Return a verdict in a monitor's words."""
+    last, most = batches[-1], max(batches, key=lambda batch: batch.wealth)
+    level, total = last.alpha if alpha is None else alpha, count(len(batches))
+    limit = f"{1 / level:g}"
+    settled = [] if alarm or not last.alarm else ["Its last alarm was acknowledged or dismissed after the latest batch."]
+    latest = f"The latest batch, {harmless(last.batch)}, by itself has p = {number(last.pvalue)} against all before it."
+    promise = f"Where nothing changed, the wealth ever reaches {limit} with probability {level:g} at most."
+    quiet = f"No alarm in {total} batch{'es' * (len(batches) != 1)}"
+    return replace(
+        verdict,
+        reject=alarm,
+        headline=f"Alarm: something changed, most likely with {_since(batches)}" if alarm else quiet,
+        sentences=[*settled, latest, promise],
+        numbers=[
+            Number("Batches", total, f"{count(last.number)} in all"),
+            Number("Wealth", number(last.wealth), f"limit {limit}"),
+            Number("Most", number(most.wealth), harmless(most.batch)),
+        ],
+    )
+
+
+def _since(batches: Sequence[Batch]) -> str:
+    """Return the estimated first changed batch of the latest alarm."""
+    return next((harmless(batch.since) for batch in reversed(batches) if batch.since is not None), "")
+
+
+# The batches: pictures and a table.
+
+
+def _wealth(batches: Sequence[Batch], alpha: float | None) -> Figure:
+    alarms = [batch for batch in batches if batch.alarm]
+    limit = 1 / (batches[-1].alpha if alpha is None else alpha)
+    said = f"It stays below the limit {limit:g}"
+    if alarms:
+        first = harmless(alarms[0].batch)
+        said = f"The limit {limit:g} was reached by {first}; shaded: the batches since {_since(batches)}"
+    return Figure("batch-wealth", "Evidence over time", line(f"The wealth after each batch. {said}."), wide=True)
+
+
+def _moved(batches: Sequence[Batch]) -> Figure | None:
+    counts = column_counts(batches)
+    if not counts:
+        return None
+    named = ", ".join(f"{harmless(name)} ({often})" for name, often in counts.most_common(3))
+    said = f"The columns that moved most in each batch that is significant or under an alarm; most often {named}."
+    return Figure("moved-columns", "Columns that moved", line(said), wide=True)
+
+
+def _pvalues(batches: Sequence[Batch]) -> Figure:
+    flagged = [batch for batch in batches if batch.reject]
     named = f"Flagged: {_named(flagged)}." if flagged else "None is flagged."
-    title = "p-values over time" if len(records) <= MOST_DRAWN else f"p-values of the latest {MOST_DRAWN} batches"
-    return elements.figure("batch-series", title, f"One p-value for each batch. {named}", wide=True)
+    title = "p-values over time" if len(batches) <= MOST_DRAWN else f"p-values of the latest {MOST_DRAWN} batches"
+    return Figure("batch-series", title, line(f"One p-value for each batch. {named}"), wide=True)
 
 
-def _effects(records: Sequence[Record]) -> Block | None:
-    field = effect_field(records[-MOST_DRAWN:])
+def _effects(batches: Sequence[Batch]) -> Figure | None:
+    field = effect_field(batches[-MOST_DRAWN:])
     if field is None:
         return None
     what = "how often a row of the batch is told from one of the reference" if field == "effect" else "the test's statistic"
-    largest = max((r for r in records if r.get(field) is not None), key=lambda record: record[field])
-    said = f"For each batch, {what}; p-values alone have a smallest one. Largest: {harmless(largest['batch'])}."
-    return elements.figure("batch-effects", "How different the batches are", said, wide=True)
+    largest = max((b for b in batches if getattr(b, field) is not None), key=lambda batch: float(getattr(batch, field)))
+    said = f"For each batch, {what}; p-values alone have a smallest one. Largest: {harmless(largest.batch)}."
+    return Figure("batch-effects", "How different the batches are", line(said), wide=True)
 
 
-def _failures(records: Sequence[Record]) -> Block:
-    """List the batches that could not be tested, and why."""
-    failed = [record for record in records if _failed(record)]
-    return elements.notes(f"{harmless(r['batch'])} could not be tested: {r['error']}" for r in failed[:MOST_FAILED])
-
-
-def _table(records: Sequence[Record]) -> Block:
+def _table(batches: Sequence[Batch]) -> Table:
     """Table the latest batches; of the older ones those that differ."""
-    chosen = _choose(records)
-    present = [column for column in COLUMNS if any(_value(records[i], column[1]) is not None for i in chosen)]
-    rows = [[_value(records[i], key) for _, key, _ in present] for i in chosen]
-    left = len(records) - len(chosen)
-    note = f"{elements.count(left)} older batches are not shown; most of them do not differ." if left else ""
-    table = elements.table("series", "All batches" if not left else "Batches", [(c[0], c[2]) for c in present], rows, note=note)
-    marks = {"flagged": lambda record: record["reject"], "failed": _failed}
-    return {**table, **{mark: [place for place, i in enumerate(chosen) if has(records[i])] for mark, has in marks.items()}}
+    chosen = list(batches)
+    if len(batches) > MOST_BATCHES:
+        half = MOST_BATCHES // 2
+        older = [batch for batch in batches[:-half] if batch.reject or batch.failed]
+        chosen = [*older[-half:], *batches[-half:]]
+    columns = [(label, kind, [_cell(batch, field) for batch in chosen]) for label, field, kind in COLUMNS]
+    left = len(batches) - len(chosen)
+    return Table.of(
+        "series",
+        "Batches" if left else "All batches",
+        [column for column in columns if any(value is not None for value in column[2])],
+        note=f"{count(left)} older batches are not shown; most of them do not differ." if left else "",
+        flagged=[place for place, batch in enumerate(chosen) if batch.reject],
+        failed=[place for place, batch in enumerate(chosen) if batch.failed],
+    )
 
 
-def _value(record: Record, key: str) -> Any:
-    return "not tested" if key == "reject" and _failed(record) else record.get(key)
+def _cell(batch: Batch, field: str) -> object:
+    """Return what the table shows of a batch; None where it is not known."""
+    if field == "reject" and batch.failed:
+        return "not tested"
+    if field == "date":
+        return None if batch.date is None else batch.date.isoformat(" ", "minutes").removesuffix(" 00:00")
+    value: object = getattr(batch, field)
+    return value if value == value else None  # nan is not itself
 
 
-def _choose(records: Sequence[Record]) -> list[int]:
-    if len(records) <= MOST_BATCHES:
-        return list(range(len(records)))
-    half = MOST_BATCHES // 2
-    older = [i for i, record in enumerate(records[:-half]) if record["reject"] or _failed(record)]
-    return [*older[-half:], *range(len(records) - half, len(records))]
-
-
-def _facts(records: Sequence[Record], alpha: float | None) -> Block:
-    methods = list(dict.fromkeys(str(record["method"]) for record in records if record.get("method")))
-    seeds = list(dict.fromkeys(record["seed"] for record in records if record.get("seed") is not None))
-    adjusted = any(record.get("adjusted") is not None for record in records)
+def _facts(batches: Sequence[Batch], alpha: float | None) -> Facts:
+    methods = list(dict.fromkeys(str(batch.method) for batch in batches if batch.method))
+    seeds = list(dict.fromkeys(batch.seed for batch in batches if batch.seed is not None))
+    adjusted = any(batch.adjusted is not None for batch in batches)
     judged = "the p-value adjusted for the number of batches" if adjusted else "each batch's own p-value"
-    if watched(records):
+    if any(batch.watched for batch in batches):
         judged = "the wealth of bets on independent p-values, each batch against all that came before"
-    return elements.facts(
-        [
-            ("Method", ", ".join(methods[:5]) or None),
-            ("Judged by", judged if alpha is None else f"{judged}, at level {alpha:g}"),
-            ("Seed", ", ".join(map(str, seeds)) if 0 < len(seeds) <= 3 else None),
-        ]
+    return Facts.of(
+        {
+            "Method": ", ".join(methods[:5]),
+            "Judged by": judged if alpha is None else f"{judged}, at level {alpha:g}",
+            "Seed": ", ".join(map(str, seeds)) if len(seeds) <= 3 else None,
+        }
     )

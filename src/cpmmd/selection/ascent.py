@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -38,15 +37,17 @@ class AscentSelector:
     def select(self, train: PreparedPool, criterion: Criterion, rng: np.random.Generator) -> Selection:
         """Return the trained kernel that maximises ``criterion`` on the training half."""
         problem = self._problem(self.family, train)
+        seeds: list[int] = rng.integers(0, 2**31, size=1).tolist()
         with one_torch_thread():
-            run = ascend(problem, train.labels[None], criterion, self.options, draw_seeds(1, rng), rng, stage="training")
+            run = ascend(problem, train.labels[None], criterion, self.options, seeds, rng, stage="training")
         history = {name: values[:, 0] for name, values in run.history.items()}
         best = {name: float(values[run.best_step[0]]) for name, values in history.items()}
         kernel = problem.freeze({name: p[0] for name, p in run.best.items()}, best["spectral_product"])
         notes = [*run.notes, *_degeneracy(problem, run.best)]
         collapse = None
         if criterion.needs_variance:
-            collapse = Collapse(history["mmd2"][-1], history["variance"][-1], effective_size(train))
+            effective_size = 2 * train.m * train.n / train.size  # n where m = n
+            collapse = Collapse(history["mmd2"][-1], history["variance"][-1], effective_size)
             notes += [collapse.note] if collapse.flagged else []
         return Selection(
             kernel=kernel,
@@ -62,13 +63,11 @@ class AscentSelector:
         )
 
     def maxima(self, train: PreparedPool, labels: Labels, criterion: Criterion, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return (MMD2, complexity) at the maximiser of each relabeling, trained in batched runs of STACK members.
-
-        Each run is on one thread, several runs side by side: the answer then does not depend on the number of threads, as it
-        would if they shared a product (rounding grows over a hundred steps of Adam).
-        """
+        """Return (MMD2, complexity) at the maximiser of each relabeling, trained in batched runs of STACK members."""
+        # Each run is on one thread, several runs side by side: the answer then does not depend on the number of threads, as it
+        # would if they shared a product (rounding grows over a hundred steps of Adam).
         family = self.family.for_calibration()[0]
-        seeds = draw_seeds(len(labels), rng)
+        seeds: list[int] = rng.integers(0, 2**31, size=len(labels)).tolist()
         streams = rng.spawn(len(labels))
 
         def stack(start: int) -> tuple[Array, Array]:
@@ -105,20 +104,48 @@ def one_torch_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@dataclass(frozen=True, eq=False)
 class Run:
-    """What an ascent gives: the best parameters, when they were seen, and (steps + 1) x members histories."""
+    """The best finite iterate of each member of an ascent, when it was seen, and the history of all."""
 
-    best: Parameters
-    best_step: Any
-    history: dict[str, Array]
-    notes: tuple[str, ...]
+    def __init__(self, parameters: Parameters) -> None:
+        self.best = {name: p.detach().clone() for name, p in parameters.items()}
+        members = len(next(iter(parameters.values())))
+        self.best_step = np.zeros(members, dtype=int)
+        self.value = torch.full((members,), -torch.inf, dtype=torch.float64)
+        self.alive = torch.ones(members, dtype=torch.bool)
+        self.notes: list[str] = []
+        self._steps: list[Array] = []
 
+    @property
+    def history(self) -> dict[str, Array]:
+        """The (steps, members) values of each of COLUMNS."""
+        return dict(zip(COLUMNS, np.array(self._steps).swapaxes(0, 1), strict=True))
 
-def draw_seeds(count: int, rng: np.random.Generator) -> list[int]:
-    """Draw the seeds of ``count`` members."""
-    seeds: list[int] = rng.integers(0, 2**31, size=count).tolist()
-    return seeds
+    def keep(self, step: int, parameters: Parameters, values: dict[str, torch.Tensor]) -> None:
+        """Record one step."""
+        table = torch.stack([values[name].detach() for name in COLUMNS]).cpu().double()
+        self._steps.append(table.numpy())
+        value, finite = table[0], torch.isfinite(table[0])
+        if bool((self.alive & ~finite).any()):
+            if step == 0:
+                raise InputError(
+                    "The criterion is not a finite number before training has begun. Check the inputs' scale ({setting}) and the "
+                    "module's weights.",
+                    setting=Setting("scale", "standard"),
+                )
+            self.notes.append(f"training diverged at step {step} (not a finite number); the best iterate before it is used")
+        self.alive &= finite
+        better = self.alive & (value > self.value)
+        if not bool(better.any()):
+            return
+        self.value = torch.where(better, value, self.value)
+        self.best_step[better.numpy()] = step
+        for name, p in parameters.items():
+            if bool(better.all()):
+                self.best[name].copy_(p.detach())
+            else:
+                chosen = better.to(p.device)
+                self.best[name][chosen] = p.detach()[chosen]
 
 
 def ascend(
@@ -135,12 +162,12 @@ def ascend(
     parameters = {name: p.requires_grad_() for name, p in problem.initialise(seeds).items()}
     optimiser = torch.optim.Adam(list(parameters.values()), lr=options.learning_rate, fused=options.device == "cpu")
     batches = _Batches(problem.inputs(), labels, options.batch_rows, rng)
-    keeper = _Keeper(parameters)
+    run = Run(parameters)
     for step in range(options.steps + 1):
         values = _evaluate(problem, parameters, *batches.whole, criterion)
-        keeper.keep(step, parameters, values)
+        run.keep(step, parameters, values)
         progress.report(stage, step, options.steps)
-        if step == options.steps or not keeper.alive.any():
+        if step == options.steps or not run.alive.any():
             break
         if batches.sampled:
             values = _evaluate(problem, parameters, *batches.draw(), criterion)
@@ -149,7 +176,7 @@ def ascend(
         if _clip(parameters, options.clip) < STILL:
             break
         optimiser.step()
-    return keeper.run()
+    return run
 
 
 class _Batches:
@@ -182,13 +209,11 @@ def _evaluate(
     """Return the criterion and what it is made of, for each member."""
     K = problem.gram(parameters, rows)
     mmd2 = stacked_mmd2(K, weights)
-    unknown = torch.full_like(mmd2, torch.nan)  # what a calibration need not know at every step
-    complexity, product = unknown, unknown
+    complexity = product = variance = torch.full_like(mmd2, torch.nan)  # what a calibration need not know at every step
     if criterion.needs_complexity or len(K) == 1:
         with torch.set_grad_enabled(criterion.needs_complexity):
             lipschitz, product = problem.lipschitz(parameters)
             complexity = lipschitz * data_norm(rows)
-    variance = unknown
     if criterion.needs_variance or len(K) == 1:
         with torch.set_grad_enabled(criterion.needs_variance):
             variance = stacked_variance(K, int(weights[0, :, 0].sum()))
@@ -220,11 +245,6 @@ def stacked_variance(K: torch.Tensor, m: int) -> torch.Tensor:
     return 8 * (n * zeta_x + m * zeta_y) / (m + n)
 
 
-def effective_size(train: PreparedPool) -> float:
-    """2mn/(m+n): n where m = n."""
-    return 2 * train.m * train.n / train.size
-
-
 def _clip(parameters: Parameters, largest: float) -> float:
     """Scale each member's gradient down to norm ``largest``; return the largest norm before."""
     gradients = [p.grad for p in parameters.values() if p.grad is not None]
@@ -238,54 +258,6 @@ def _clip(parameters: Parameters, largest: float) -> float:
         for gradient in gradients:
             gradient.mul_(factor.view(-1, *[1] * (gradient.ndim - 1)))
     return float(norms.max())
-
-
-class _Keeper:
-    """Remembers the best finite iterate of each member and the history of all."""
-
-    def __init__(self, parameters: Parameters) -> None:
-        self.best = {name: p.detach().clone() for name, p in parameters.items()}
-        members = len(next(iter(parameters.values())))
-        self.value = torch.full((members,), -torch.inf, dtype=torch.float64)
-        self.step = np.zeros(members, dtype=int)
-        self.alive = torch.ones(members, dtype=torch.bool)
-        self.rows: list[Array] = []
-        self.notes: list[str] = []
-
-    def keep(self, step: int, parameters: Parameters, values: dict[str, torch.Tensor]) -> None:
-        """Record one step."""
-        table = torch.stack([values[name].detach() for name in COLUMNS]).cpu().double()
-        self.rows.append(table.numpy())
-        value, finite = table[0], torch.isfinite(table[0])
-        if bool((self.alive & ~finite).any()):
-            self._note_divergence(step)
-        self.alive &= finite
-        better = self.alive & (value > self.value)
-        if not bool(better.any()):
-            return
-        self.value = torch.where(better, value, self.value)
-        self.step[better.numpy()] = step
-        for name, p in parameters.items():
-            if bool(better.all()):
-                self.best[name].copy_(p.detach())
-            else:
-                chosen = better.to(p.device)
-                self.best[name][chosen] = p.detach()[chosen]
-
-    def _note_divergence(self, step: int) -> None:
-        if step == 0:
-            raise InputError(
-                "The criterion is not a finite number before training has begun. Check the inputs' scale ({setting}) and the "
-                "module's weights.",
-                setting=Setting("scale", "standard"),
-            )
-        self.notes.append(f"training diverged at step {step} (not a finite number); the best iterate before it is used")
-
-    def run(self) -> Run:
-        """Return what was kept."""
-        stacked = np.array(self.rows)
-        history = {name: stacked[:, i] for i, name in enumerate(COLUMNS)}
-        return Run(self.best, self.step, history, tuple(dict.fromkeys(self.notes)))
 
 
 def _degeneracy(problem: Trainable, parameters: Parameters) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from cpmmd.core import validation
-from cpmmd.core.plain import PlainDict
+from cpmmd.core.plain import PlainValue
 
 POWER_CONSTANT = 16.0  # C of the power corollary
 ASSUMPTIONS = (
@@ -27,11 +27,10 @@ class LowerBound:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(PlainValue):
     """A lower bound of the population's MMD at the chosen kernel, and the power that it guarantees."""
 
-    #: c1, c2: constants of the uniform concentration inequality from (nu, l, m, n); C_1 as derived from what one swap of rows
-    #: can do
+    #: c1, c2: constants of the uniform concentration inequality, C_1 as derived from what one swap of rows can do
     c1: float
     c2: float
     rho: float  #: rho* = max(N/m, N/n) of the training half, 2 when m = n
@@ -40,14 +39,17 @@ class Certificate:
     concentration: float  #: C_2 sqrt(ln(2/delta) / N), the part of the gap that no choice of kernels changes
     threshold: float  #: 16 nu sqrt((ln(2/alpha) + ln(2/delta)) / N_held_out): what a lower bound must reach
     guaranteed_power: float  #: 1 - delta - delta' - 1/(B+1), given when the threshold is met
-    #: the bound with the derived constant ``c1`` (and c_H): proven under ``assumptions``. None where c_H is not known, as for
-    #: networks.
+    #: with the derived constant ``c1`` (and c_H): proven under ``assumptions``; None where c_H is not known, as for networks
     worst_case: LowerBound | None
-    #: the bound with the constant that the paper's theorem states, 2.7 times smaller for m = n. It needs a swap to change the
-    #: squared MMD a quarter as much as some swaps do, so it is not proven.
+    #: with the constant that the paper's theorem states: not proven, for some swaps change the squared MMD four times as much
     stated: LowerBound
-    #: the bound with C1-hat, the paper's deployed reading, not a theorem. None where nothing was calibrated.
+    #: with C1-hat, the paper's deployed reading, not a theorem; None where nothing was calibrated
     calibrated: LowerBound | None
+
+    document = (
+        *("c1", "c2", "rho", "delta", "complexity", "concentration", "threshold", "guaranteed_power"),
+        *("worst_case", "stated", "calibrated", "assumptions", "vacuous", "statement"),
+    )
 
     @property
     def vacuous(self) -> bool:
@@ -69,24 +71,11 @@ class Certificate:
             return f"none: {UNKNOWN_CONSTANT}{rough}"
         if self.vacuous:
             return f"vacuous at this sample size: MMD^2 >= {self.worst_case.lower_bound:.3g}{rough}"
-        power = (
-            f"power of at least {self.guaranteed_power:.2f} is guaranteed"
-            if self.worst_case.power_certified
-            else f"no power is guaranteed (that takes {self.threshold:.3g})"
-        )
+        power = f"no power is guaranteed (that takes {self.threshold:.3g})"
+        if self.worst_case.power_certified:
+            power = f"power of at least {self.guaranteed_power:.2f} is guaranteed"
         bound = f"MMD^2 >= {self.worst_case.lower_bound:.3g} with probability {1 - self.delta:.2f}"
         return f"{bound} if the searched class is taken as fixed beforehand; {power}{rough}"
-
-    def to_dict(self) -> PlainDict:
-        """Return the certificate in plain JSON types."""
-        readings = {"worst_case": self.worst_case, "stated": self.stated, "calibrated": self.calibrated}
-        return {
-            **{k: v for k, v in vars(self).items() if k not in readings},
-            **{k: None if v is None else dict(vars(v)) for k, v in readings.items()},
-            "assumptions": list(self.assumptions),
-            "vacuous": self.vacuous,
-            "statement": self.statement,
-        }
 
 
 def imbalance(m: int, n: int) -> float:
@@ -95,13 +84,11 @@ def imbalance(m: int, n: int) -> float:
 
 
 def swap_seminorms(bound: float, lipschitz: float, m: int, n: int) -> tuple[float, float, float]:
-    """Return (M_Lip, J_Lip, M) of the unbiased squared MMD: what one swap, and a swap after another, can change at most.
-
-    A row of X is in 2 (m - 1) of the m (m - 1) terms within X and, twice counted, in 2 n of the m n terms across: moved by t, it
-    changes the squared MMD by 4 l t / m at most. Two rows of X share two of the terms within (the paper counts one), two
-    rows of different samples two of those across: 4 l t / (m (m - 1)) and 4 l t / (m n). Swaps that attain all three exist
-    (``tests/test_certificates.py``), so none can be smaller.
-    """
+    """Return (M_Lip, J_Lip, M) of the unbiased squared MMD: what one swap, and a swap after another, can change at most."""
+    # A row of X is in 2 (m - 1) of the m (m - 1) terms within X and, twice counted, in 2 n of the m n terms across: moved by t,
+    # it changes the squared MMD by 4 l t / m at most. Two rows of X share two of the terms within (the paper counts one), two
+    # rows of different samples two of those across: 4 l t / (m (m - 1)) and 4 l t / (m n). Swaps that attain all three exist
+    # (tests/test_certificates.py), so none can be smaller.
     rho, fewer = imbalance(m, n), min(m, n)
     return 4 * lipschitz * rho, 4 * lipschitz * rho**2 * fewer / (fewer - 1), 4 * bound * rho
 
@@ -126,10 +113,7 @@ def power_threshold(bound: float, alpha: float, delta: float, held_out: int) -> 
 
 
 def finite_grid_gap(n_kernels: int, m: int, n: int, *, bound: float = 1.0, delta: float = 0.05) -> float:
-    """Return how much MMD2 the best of ``n_kernels`` can be missed by: 2 C_2 sqrt(ln(2B/delta) / N).
-
-    The rate of the proposition on finite kernel grids (MMDAgg's setting).
-    """
+    """Return how much MMD2 the best of ``n_kernels`` can be missed by: 2 C_2 sqrt(ln(2B/delta) / N), the finite-grid rate."""
     validation.whole("n_kernels", n_kernels, at_least=1)
     c2 = 4 * bound * imbalance(m, n)
     return 2 * c2 * math.sqrt(math.log(2 * n_kernels / validation.open_unit("delta", delta)) / (m + n))

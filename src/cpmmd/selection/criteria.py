@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from cpmmd.core import validation
 
 RATIO_REGULARISATION = 1e-8  # lambda of Liu et al.'s code
+Number = Any  # a float, an array or a tensor, and what comes out is what went in
 
 
 class Criterion(ABC):
@@ -32,7 +33,7 @@ class Criterion(ABC):
         return None
 
     @abstractmethod
-    def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:
+    def value(self, mmd2: Number, variance: Number, complexity: Number) -> Number:
         """Return the criterion."""
 
 
@@ -49,7 +50,7 @@ class Plain(Criterion):
 
     citations = ("gretton2012kernel",)
 
-    def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:  # noqa: ARG002
+    def value(self, mmd2: Number, variance: Number, complexity: Number) -> Number:  # noqa: ARG002
         """Return MMD2."""
         return mmd2
 
@@ -68,7 +69,7 @@ class Ratio(Criterion):
     citations = ("sutherland2017generative", "liu2020learning")
     needs_variance = True
 
-    def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:  # noqa: ARG002
+    def value(self, mmd2: Number, variance: Number, complexity: Number) -> Number:  # noqa: ARG002
         """Return MMD2 / sqrt(V + 1e-8)."""
         return mmd2 / (variance + RATIO_REGULARISATION) ** 0.5
 
@@ -107,7 +108,7 @@ class ComplexityPenalized(Criterion):
 
     def __post_init__(self) -> None:
         if self.c1 is not None:
-            validation.non_negative("c1", self.c1)
+            validation.positive("c1", self.c1, or_zero=True)
         validation.whole("n_calibration", self.n_calibration, at_least=1)
         if self.calibration_alpha is not None:
             validation.open_unit("calibration_alpha", self.calibration_alpha)
@@ -138,6 +139,6 @@ class ComplexityPenalized(Criterion):
         """
         return replace(self, c1=c1)
 
-    def value(self, mmd2: Any, variance: Any, complexity: Any) -> Any:  # noqa: ARG002
+    def value(self, mmd2: Number, variance: Number, complexity: Number) -> Number:  # noqa: ARG002
         """Return MMD2 - C1 G."""
         return mmd2 - self.c1 * complexity

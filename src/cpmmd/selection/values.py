@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-
-import numpy as np
+from dataclasses import dataclass
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
-from cpmmd.core.plain import PlainDict
+from cpmmd.core.plain import PlainDict, PlainValue
 from cpmmd.kernels.base import Kernel
-
-# Options of gradient ascent, apart from torch so that they can be named without it.
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class Ascent:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(PlainValue):
     """C1-hat and the null ratios MMD2 / G it came from."""
 
     c1: float  #: C1-hat, the constant of the penalty
@@ -70,19 +66,16 @@ class Calibration:
     order: int  #: which order statistic of the ratios that is, from 1
     note: str = ""  #: what calibration had to say: another family that stood in, rounds until C1 settled; often empty
 
-    def to_dict(self) -> PlainDict:
-        """Return the calibration in plain JSON types."""
-        return {
-            "c1": self.c1,
-            "ratios": self.ratios.tolist(),
-            "alpha": self.alpha,
-            "order_statistic": self.order,
-            "note": self.note,
-        }
+    document = ("c1", "ratios", "alpha", "order_statistic", "note")
+
+    @property
+    def order_statistic(self) -> int:
+        """``order``, as documents call it."""
+        return self.order
 
 
 @dataclass(frozen=True, eq=False)
-class BandwidthPath:
+class BandwidthPath(PlainValue):
     """Every bandwidth that a search looked at, ascending, with what was found there."""
 
     bandwidths: Array  #: the bandwidths
@@ -91,13 +84,9 @@ class BandwidthPath:
     mmd2: Array
     complexity: Array
 
-    def to_dict(self) -> PlainDict:
-        """Return the path in plain JSON types."""
-        return _columns(self)
-
 
 @dataclass(frozen=True, eq=False)
-class TrainingHistory:
+class TrainingHistory(PlainValue):
     """Every step of a training, the first one before any."""
 
     steps: Array  #: 0, 1, ..., the last one
@@ -108,17 +97,9 @@ class TrainingHistory:
     complexity: Array
     spectral_product: Array
 
-    def to_dict(self) -> PlainDict:
-        """Return the history in plain JSON types."""
-        return _columns(self)
-
-
-def _columns(table: BandwidthPath | TrainingHistory) -> PlainDict:
-    return {column.name: np.asarray(getattr(table, column.name)).tolist() for column in fields(table)}
-
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class Selection(PlainValue):
     """The kernel that maximised a criterion, and every kernel looked at on the way."""
 
     kernel: Kernel  #: the choice
@@ -135,19 +116,7 @@ class Selection:
     #: whether the ratio criterion's variance collapsed; None for other criteria and searches without training
     collapse: Collapse | None = None
 
-    def to_dict(self) -> PlainDict:
-        """Return the selection in plain JSON types."""
-        return {
-            "kernel": self.kernel.to_dict(),
-            "criterion": self.criterion,
-            "mmd2": self.mmd2,
-            "variance": self.variance,
-            "complexity": self.complexity,
-            "c1": self.c1,
-            "max_complexity": self.max_complexity,
-            "collapse": None if self.collapse is None else self.collapse.to_dict(),
-            "path": self.path.to_dict(),
-        }
+    document = ("kernel", "criterion", "mmd2", "variance", "complexity", "c1", "max_complexity", "collapse", "path")
 
 
 @dataclass(frozen=True)

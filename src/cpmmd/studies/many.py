@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cpmmd import registry
 from cpmmd.core import validation
@@ -19,10 +18,9 @@ from cpmmd.questions.two_sample import two_sample_test
 from cpmmd.results import TestResult
 from cpmmd.studies.multiplicity import find_correction
 
-Pair = tuple[Any, Any]
-Item = tuple[str, "Pair | Callable[[], Pair]", int, dict[str, Any]]  # name, samples, seed, settings
-DESIGN = ("groups", "strata", "pairs", "blocks")
-SETTINGS = ("method", "alpha", "n_permutations", "memory_limit", "scale", "missing", *DESIGN)
+Pair = tuple[object, object]
+Item = tuple[str, "Pair | Callable[[], Pair]", int, TestOptions]  # name, samples, seed, options
+Answers = dict[str, TestResult | Exception]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +29,7 @@ class ManyResults:
 
     results: Mapping[str, TestResult]  #: the tests that gave an answer
     errors: Mapping[str, Exception]  #: what went wrong with each that did not; ``failures`` are the sentences
-    #: P-values of ``results`` adjusted by ``correction``: rejecting those <= alpha keeps the share of false alarms among the
-    #: rejections at alpha on average
+    #: their p-values adjusted: rejecting those <= alpha keeps the share of false alarms among the rejections at alpha on average
     adjusted: Mapping[str, float]
     alpha: float  #: level at which ``rejected`` differ
     seed: int | None  #: what repeats the answers as ``rng=``
@@ -46,7 +43,10 @@ class ManyResults:
     @property
     def failures(self) -> dict[str, str]:
         """A sentence for each test that gave no answer."""
-        return {name: _sentence(error) for name, error in self.errors.items()}
+        return {
+            name: str(error) if isinstance(error, CpmmdError) else f"{type(error).__name__}: {error}"
+            for name, error in self.errors.items()
+        }
 
     @property
     def rejected(self) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def run_many(
     tests : mapping
         A name for each test, with its two samples, or with a function that returns them (called where the test runs, so that
         data can be read there; such results cannot be explained later, for the data stay where they were read).
-    method, alpha, n_permutations, memory_limit, scale, missing
+    method, alpha, n_permutations, memory_limit, scale, missing, blocks
         As for :func:`two_sample_test`.
     rng : int, Generator, RandomState or None
         Where randomness comes from. A test's stream depends on the seed and its name alone: not on the other tests, their order
@@ -119,8 +119,6 @@ def run_many(
         Called as ``progress("tests", done, total)``.
     groups, strata, pairs : str, optional
         A column of both samples, as for :func:`two_sample_test`.
-    blocks : int or "auto", optional
-        As for :func:`two_sample_test`.
     correction : str
         ``"benjamini-hochberg"``, proven for independent tests; or ``"benjamini-yekutieli"``, proven whatever the dependence, such
         as that of tests that share rows, at the price of a factor 1 + 1/2 + ... + 1/k.
@@ -139,23 +137,24 @@ def run_many(
     >>> run_many(days, rng=0).rejected
     ('day 1', 'day 2')
     """
-    design = (groups, strata, pairs, blocks)
-    options = TestOptions(method, alpha, n_permutations, None, memory_limit, scale, missing, *design)
+    options = TestOptions(method, alpha, n_permutations, None, memory_limit, scale, missing, groups, strata, pairs, blocks)
     options.plan()
-    find_correction(correction)
+    adjust = find_correction(correction).adjust
     workers = validation.jobs(n_jobs)
     if not isinstance(tests, Mapping) or not tests:
         raise validation.wrong("tests", "must map names to pairs of samples, at least one", type(tests).__name__)
     seed = resolve_seed(rng)
-    settings = {name: getattr(options, name) for name in SETTINGS}
     names = [str(name) for name in tests]
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise InputError(f"Names of tests must differ as text. Got {name_some(twice)} more than once; rename them.")
-    items = [(name, pair, short_seed(seed, name), settings) for name, pair in zip(names, tests.values(), strict=True)]
+    items = [(name, pair, short_seed(seed, name), options) for name, pair in zip(names, tests.values(), strict=True)]
     answers = _run(items, workers, progress, "tests")
     answers |= _run(_unresolved(items, answers, alpha, correction), workers, progress, "small p-values")
-    return _collect([name for name, *_ in items], answers, alpha, seed, correction)
+    results = {name: answer for name in names if isinstance(answer := answers[name], TestResult)}
+    errors = {name: answer for name in names if isinstance(answer := answers[name], Exception)}
+    adjusted = adjust([result.pvalue for result in results.values()]).tolist()
+    return ManyResults(results, errors, dict(zip(results, adjusted, strict=True)), alpha, seed, correction)
 
 
 def _level_alone(alpha: float, tests: int, correction: str) -> float:
@@ -163,8 +162,8 @@ def _level_alone(alpha: float, tests: int, correction: str) -> float:
     return alpha / (tests * find_correction(correction).factor(tests))
 
 
-def _run(items: list[Item], workers: int | None, progress: Progress | None, stage: str) -> dict[str, TestResult | Exception]:
-    answers: dict[str, TestResult | Exception] = {}
+def _run(items: list[Item], workers: int | None, progress: Progress | None, stage: str) -> Answers:
+    answers: Answers = {}
     for name, answer in map_tasks(_one, items, n_jobs=workers):
         answers[name] = answer
         if progress is not None:
@@ -172,42 +171,27 @@ def _run(items: list[Item], workers: int | None, progress: Progress | None, stag
     return answers
 
 
-def _unresolved(items: list[Item], answers: Mapping[str, TestResult | Exception], alpha: float, correction: str) -> list[Item]:
-    """Return the tests that may be rejected but have too few permutations to show it among so many, with more of them.
-
-    A p-value above alpha is never rejected, so it may stay as it is. One at or below it is replaced by that of the longer run,
-    which begins with the same relabelings. What comes out is a valid p-value: below the first run's largest p <= alpha only the
-    longer run speaks, and from there on at most the first run's chance of reaching it is passed on.
-    """
-    needed = validation.permutations_among(_level_alone(alpha, len(items), correction), 1)
-    return [
-        (name, pair, seed, {**settings, "n_permutations": needed})
-        for name, pair, seed, settings in items
-        if isinstance(answer := answers[name], TestResult)
-        and answer.pvalue <= alpha
-        and not answer.exhaustive
-        and answer.n_permutations < needed
-    ]
-
-
 def _one(item: Item) -> tuple[str, TestResult | Exception]:
-    name, pair, seed, settings = item
+    name, pair, seed, options = item
     try:
         x, y = pair() if callable(pair) else pair
-        result = two_sample_test(x, y, rng=seed, **settings)
+        result = two_sample_test(x, y, rng=seed, **vars(options))
         return name, replace(result, evidence=None) if callable(pair) else result
     except Exception as error:  # one broken test must not lose the others
         return name, error
 
 
-def _sentence(error: Exception) -> str:
-    return str(error) if isinstance(error, CpmmdError) else f"{type(error).__name__}: {error}"
-
-
-def _collect(
-    names: list[str], answers: Mapping[str, TestResult | Exception], alpha: float, seed: int, correction: str
-) -> ManyResults:
-    results = {name: answer for name in names if isinstance(answer := answers[name], TestResult)}
-    errors = {name: answer for name in names if isinstance(answer := answers[name], Exception)}
-    adjusted = find_correction(correction).adjust([r.pvalue for r in results.values()])
-    return ManyResults(results, errors, dict(zip(results, adjusted.tolist(), strict=True)), alpha, seed, correction)
+def _unresolved(items: list[Item], answers: Answers, alpha: float, correction: str) -> list[Item]:
+    """Return the tests that may be rejected but have too few permutations to show it among so many, with more of them."""
+    # A p-value above alpha is never rejected, so it may stay as it is. One at or below it is replaced by that of the longer run,
+    # which begins with the same relabelings. What comes out is a valid p-value: below the first run's largest p <= alpha only
+    # the longer run speaks, and from there on at most the first run's chance of reaching it is passed on.
+    needed = validation.permutations_among(_level_alone(alpha, len(items), correction), 1)
+    return [
+        (name, pair, seed, replace(options, n_permutations=needed))
+        for name, pair, seed, options in items
+        if isinstance(answer := answers[name], TestResult)
+        and answer.pvalue <= alpha
+        and not answer.exhaustive
+        and answer.n_permutations < needed
+    ]

@@ -29,10 +29,10 @@ def benjamini_hochberg(pvalues: npt.ArrayLike) -> Array:
     Notes
     -----
     Benjamini and Hochberg (1995): with k tests and p_(1) <= ... <= p_(k), adjusted p_(i) = min over j >= i of k p_(j) / j, at
-    most 1. Proven for independent tests, and for positive regression dependence (Benjamini and Yekutieli 2001). That dependence
-    is proven for single rows that are ranked by a fixed score among one set of reference rows (Bates et al. 2023). For
-    two-sample tests of batches against one reference, or of groups against the rest, it is not: the rate was kept where it was
-    measured (.036 at .05), and :func:`benjamini_yekutieli` is what is proven.
+    most 1. Proven for independent tests and for positive regression dependence (Benjamini and Yekutieli 2001), which single rows
+    ranked by a fixed score among reference rows have (Bates et al. 2023). For two-sample tests of batches against one reference,
+    or of groups against the rest, it is not proven: the rate was kept where it was measured (.036 at .05), and
+    :func:`benjamini_yekutieli` is what is proven.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def benjamini_hochberg(pvalues: npt.ArrayLike) -> Array:
     >>> benjamini_hochberg([0.01, 0.02, 0.4]).tolist()
     [0.03, 0.03, 0.4]
     """
-    return _step_up(pvalues, unit)
+    return _step_up(pvalues, _one)
 
 
 def benjamini_yekutieli(pvalues: npt.ArrayLike) -> Array:
@@ -67,16 +67,14 @@ def benjamini_yekutieli(pvalues: npt.ArrayLike) -> Array:
     >>> benjamini_yekutieli([0.01, 0.02, 0.4]).round(3).tolist()
     [0.055, 0.055, 0.733]
     """
-    return _step_up(pvalues, harmonic)
+    return _step_up(pvalues, _harmonic)
 
 
-def unit(tests: int) -> float:  # noqa: ARG001 - the same for every number
-    """Return 1: no price for dependence."""
+def _one(tests: int) -> float:  # noqa: ARG001 - the same for every number
     return 1.0
 
 
-def harmonic(tests: int) -> float:
-    """Return 1 + 1/2 + ... + 1/tests."""
+def _harmonic(tests: int) -> float:
     return float((1 / np.arange(1, tests + 1)).sum())
 
 
@@ -91,8 +89,8 @@ class Correction:
 
 
 CORRECTIONS = {
-    "benjamini-hochberg": Correction(benjamini_hochberg, unit, "Benjamini and Hochberg", "benjamini1995controlling"),
-    "benjamini-yekutieli": Correction(benjamini_yekutieli, harmonic, "Benjamini and Yekutieli", "benjamini2001control"),
+    "benjamini-hochberg": Correction(benjamini_hochberg, _one, "Benjamini and Hochberg", "benjamini1995controlling"),
+    "benjamini-yekutieli": Correction(benjamini_yekutieli, _harmonic, "Benjamini and Yekutieli", "benjamini2001control"),
 }
 
 
@@ -105,6 +103,8 @@ def find_correction(name: str) -> Correction:
 
 def _step_up(pvalues: npt.ArrayLike, factor: Callable[[int], float]) -> Array:
     """Return min over j >= i of factor(k) k p_(j) / j, at most 1, in the order that the p-values came."""
+    # Not scipy.stats.false_discovery_control, the tests' oracle: it has the same digits for Benjamini and Hochberg but other last
+    # digits for Benjamini and Yekutieli, and importing scipy.stats takes half a second of every check of a batch.
     try:
         values = np.asarray(pvalues, dtype=np.float64)
     except (TypeError, ValueError) as error:  # text, mappings, sets, lists of several lengths

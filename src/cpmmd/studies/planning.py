@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -15,10 +13,9 @@ from cpmmd.core.parallel import map_tasks
 from cpmmd.core.progress import Progress, report, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.design import PAIR, Design
-from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import Pool, read_pool, take_rows
+from cpmmd.draws.enough import units_needed
 from cpmmd.errors import InputError, Setting, TooFewUnitsError
-from cpmmd.permutation.enough import units_needed
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.questions.options import TestOptions
 from cpmmd.studies.power_table import Draws, PowerLaw, PowerRow, PowerTable, Range, fit_law
@@ -31,39 +28,34 @@ NEARLY_ALWAYS = 0.9  # share of rejections above which smaller draws are made as
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Everything a draw needs, wherever it runs."""
+    """Everything that draws need, wherever they run."""
 
     pool: Pool
     procedure: Procedure
     options: RunOptions
+    pilot: int  # rows of the smaller sample, or units of a design
+    repetitions: int
 
     def draw(self, task: tuple[int, np.random.Generator]) -> tuple[int, bool | TooFewUnitsError]:
         """Test ``size`` rows of each sample, drawn without replacement; return the size and the decision, or why none."""
         size, rng = task
         row_stream, test_stream = rng.spawn(2)
-        if self.pool.design is not None:
-            try:
-                some = _some_units(self.pool, self.pool.design, size, row_stream)
-                with reporting_to(None):
-                    return size, self.procedure.run(some, self.options, test_stream).reject
-            except TooFewUnitsError as error:
-                return size, error
-        m, n = self.pool.m, self.pool.n
-        rows = np.concatenate([row_stream.permutation(m)[:size], m + row_stream.permutation(n)[:size]])
-        some = replace(
-            self.pool,
-            numbers=Matrix(self.pool.numbers[rows]),
-            categories={name: values[rows] for name, values in self.pool.categories.items()},
-            m=size,
-            n=size,
-            kept=None,
-        )
-        with reporting_to(None):  # what counts is how many draws are done
-            return size, self.procedure.run(some, self.options, test_stream).reject
+        try:
+            some = _some_rows(self.pool, size, row_stream)
+            with reporting_to(None):  # what counts is how many draws are done
+                return size, self.procedure.run(some, self.options, test_stream).reject
+        except TooFewUnitsError as error:
+            if self.pool.design is None:
+                raise
+            return size, error
 
 
-def _some_units(pool: Pool, design: Design, size: int, rng: np.random.Generator) -> Pool:
+def _some_rows(pool: Pool, size: int, rng: np.random.Generator) -> Pool:
     """Return the rows of ``size`` units of each sample, or of as many pairs; strata that lose a sample are lost."""
+    design = pool.design
+    if design is None:
+        drawn = np.concatenate([rng.permutation(pool.m)[:size], pool.m + rng.permutation(pool.n)[:size]])
+        return replace(take_rows(pool, drawn), kept=None)
     if design.kind == PAIR:
         units = np.isin(design.strata, rng.permutation(design.first)[:size])
     else:
@@ -71,10 +63,9 @@ def _some_units(pool: Pool, design: Design, size: int, rng: np.random.Generator)
         units = np.zeros(design.size, dtype=bool)
         units[rng.permutation(first)[:size]] = True
         units[first + rng.permutation(second)[:size]] = True
-    both = np.intersect1d(
-        design.strata[: design.first][units[: design.first]], design.strata[design.first :][units[design.first :]]
-    )
-    rows = np.flatnonzero((units & np.isin(design.strata, both))[design.unit])
+    strata, of_x = design.strata, np.arange(design.size) < design.first
+    both = np.intersect1d(strata[units & of_x], strata[units & ~of_x])
+    rows = np.flatnonzero((units & np.isin(strata, both))[design.unit])
     if not len(rows):
         raise TooFewUnitsError(
             f"{size} units of each sample have no stratum in common. Plan with more of them, or with fewer strata."
@@ -84,8 +75,8 @@ def _some_units(pool: Pool, design: Design, size: int, rng: np.random.Generator)
 
 
 def power_from_pilot(
-    x: Any,
-    y: Any,
+    x: object,
+    y: object,
     sizes: Iterable[int],
     *,
     target: float = 0.8,
@@ -99,9 +90,9 @@ def power_from_pilot(
     scale: str | None = None,
     missing: str = "error",
     progress: Progress | None = None,
-    groups: Any = None,
-    strata: Any = None,
-    pairs: Any = None,
+    groups: object = None,
+    strata: object = None,
+    pairs: object = None,
     blocks: int | str | None = None,
 ) -> PowerTable:
     """Estimate from pilot samples how often a test would find their difference at other sample sizes.
@@ -117,12 +108,10 @@ def power_from_pilot(
         The power to find the number of rows for.
     repetitions : int
         Draws of each size.
-    method, alpha, n_permutations, rng, memory_limit, scale, missing, progress
+    method, alpha, n_permutations, rng, memory_limit, scale, missing, progress, groups, strata, pairs, blocks
         As for :func:`two_sample_test`. The same seed gives the same answer, whatever the number of jobs.
     n_jobs : int, optional
         Number of processes, -1 for all cores; None follows ``joblib.parallel_config``.
-    groups, strata, pairs, blocks
-        As for :func:`two_sample_test`.
 
     Returns
     -------
@@ -132,8 +121,8 @@ def power_from_pilot(
     Notes
     -----
     Rows are drawn without replacement: with replacement, equal rows on one side alone would look like a difference. The
-    draws also go down to an eighth of the pilot, since power there is what the law (:mod:`cpmmd.studies.planning.law`) is
-    fitted to.
+    draws also go down to an eighth of the pilot, since power there is what the law (:class:`cpmmd.studies.power_table.PowerLaw`)
+    is fitted to.
 
     Examples
     --------
@@ -159,17 +148,19 @@ def power_from_pilot(
     pilot, fewest = min(sizes_of), FEWEST if pool.design is None else max(FEWEST_UNITS, able)
     if pilot < fewest:
         raise InputError(f"Each pilot sample must have at least {fewest} {unit}. Got {sizes_of[0]} and {sizes_of[1]}.")
-    plan = _Plan(pool, test.procedure, test.options)
+    plan = _Plan(pool, test.procedure, test.options, pilot, repetitions)
     with reporting_to(progress):
-        draws = _all_draws(plan, wanted, pilot, repetitions, generator, test.n_jobs, fewest)
+        draws = _all_draws(plan, wanted, fewest, generator, test.n_jobs)
     law = fit_law(list(draws.values()), pilot=pilot, alpha=test.options.alpha)
+    needed = law.rows_for(target)
     return PowerTable(
         rows=tuple(_row(size, law, draws.get(size), pilot) for size in wanted),
-        needed=_at_least(able, law.rows_for(target)),
+        # No less than can reject: the law knows of effects, not of how many relabelings there are.
+        needed=Range(*(max(number, float(able)) for number in (needed.estimate, needed.low, needed.high))),
         target=target,
         method=test.options.method,
         alpha=test.options.alpha,
-        pilot=sizes_of,
+        pilot=(sizes_of[0], sizes_of[1]),
         n_permutations=test.options.n_permutations,
         seed=seed,
         notes=pool.notes,
@@ -179,16 +170,9 @@ def power_from_pilot(
 
 
 def fewest_that_reject(design: Design | None, procedure: Procedure, alpha: float) -> int:
-    """Return the smallest number of rows, groups, pairs or blocks of each sample that can have a p-value of alpha at all.
-
-    Where some of them choose the kernel, the others must be enough; several splits must each be that much clearer.
-    """
+    """Return the smallest number of rows, groups, pairs or blocks of each sample that can have a p-value of alpha at all."""
+    # Where some of them choose the kernel, the others must be enough; several splits must each be that much clearer.
     return units_needed(design or ALL_ROWS, alpha / procedure.price, train=procedure.train_share())
-
-
-def _at_least(fewest: int, needed: Range) -> Range:
-    """Return what the law needs, and no less than can reject: the law knows of effects, not of how many relabelings there are."""
-    return Range(*(max(number, float(fewest)) for number in (needed.estimate, needed.low, needed.high)))
 
 
 def _sizes(sizes: Iterable[int], fewest: int) -> list[int]:
@@ -204,25 +188,14 @@ def _sizes(sizes: Iterable[int], fewest: int) -> list[int]:
     return wanted
 
 
-def _all_draws(
-    plan: _Plan,
-    wanted: Sequence[int],
-    pilot: int,
-    repetitions: int,
-    rng: np.random.Generator,
-    n_jobs: int | None,
-    fewest: int = FEWEST,
-) -> dict[int, Draws]:
-    """Draw at the sizes asked for and down a ladder, further down while nearly every draw rejects.
-
-    Draws from strata may lose so many of them that they could never reject: the ladder does without such sizes.
-    """
-    ladder = {max(pilot // step, fewest) for step in (2, 4, 8)}
+def _all_draws(plan: _Plan, wanted: Sequence[int], fewest: int, rng: np.random.Generator, n_jobs: int | None) -> dict[int, Draws]:
+    """Draw at the sizes asked for and down a ladder, further down while nearly every draw rejects."""
     draws: dict[int, Draws] = {}
-    todo = sorted({size for size in wanted if size <= pilot} | ladder)
+    todo = sorted({size for size in wanted if size <= plan.pilot} | {max(plan.pilot // step, fewest) for step in (2, 4, 8)})
     while todo:
-        found, refused = _draw(plan, todo, pilot, repetitions, rng, n_jobs)
+        found, refused = _draw(plan, todo, rng, n_jobs)
         draws |= found
+        # Draws from strata may lose so many of them that they could never reject: the ladder does without such sizes.
         for size, error in refused.items():
             if size in wanted or not draws:
                 raise error
@@ -233,15 +206,15 @@ def _all_draws(
 
 
 def _draw(
-    plan: _Plan, sizes: Sequence[int], pilot: int, repetitions: int, rng: np.random.Generator, n_jobs: int | None
+    plan: _Plan, sizes: Sequence[int], rng: np.random.Generator, n_jobs: int | None
 ) -> tuple[dict[int, Draws], dict[int, TooFewUnitsError]]:
     """Return the draws of each size, and why there are none of others."""
     streams = rng.spawn(len(sizes))
     # All rows of the pilot can be drawn in one way only.
-    counts = {size: 1 if size == pilot else repetitions for size in sizes}
+    counts = {size: 1 if size == plan.pilot else plan.repetitions for size in sizes}
     tasks = [(size, stream) for size, own in zip(sizes, streams, strict=True) for stream in own.spawn(counts[size])]
     rejections, refused = dict.fromkeys(sizes, 0), {}
-    for done, (size, reject) in enumerate(map_tasks(partial(_run, plan), tasks, n_jobs=n_jobs), start=1):
+    for done, (size, reject) in enumerate(map_tasks(plan.draw, tasks, n_jobs=n_jobs), start=1):
         if isinstance(reject, TooFewUnitsError):
             refused[size] = reject
         else:
@@ -250,19 +223,7 @@ def _draw(
     return {size: Draws(size, rejections[size], counts[size]) for size in sizes if size not in refused}, refused
 
 
-def _run(plan: _Plan, task: tuple[int, np.random.Generator]) -> tuple[int, bool | TooFewUnitsError]:
-    return plan.draw(task)
-
-
 def _row(size: int, law: PowerLaw, draws: Draws | None, pilot: int) -> PowerRow:
     power = law.power(size)
-    observed = None if draws is None else draws.rejections / draws.repetitions
-    return PowerRow(
-        size,
-        power.estimate,
-        power.low,
-        power.high,
-        observed,
-        0 if draws is None else draws.repetitions,
-        extrapolated=size > pilot,
-    )
+    observed, repetitions = (None, 0) if draws is None else (draws.rejections / draws.repetitions, draws.repetitions)
+    return PowerRow(size, power.estimate, power.low, power.high, observed, repetitions, extrapolated=size > pilot)

@@ -5,35 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from cpmmd.core.arrays import Array
-from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.plain import PlainValue
 from cpmmd.core.text import counted
 
-# How power grows with the number of rows: a law with two constants, and what a pilot says about them.
-#
-# The law
-# -------
-# With a fixed kernel of eigenvalues l_i and samples of n rows each that differ by t_i along its eigenfunctions, n MMD2 is about
-# sum_i l_i [2 (Z_i^2 - 1) + 2 sqrt(2 n) t_i Z_i + n t_i^2] with independent normal Z_i (Gretton et al. 2012). Over its standard
-# deviation under the null it has
+# The law: how power grows with the number of rows. With a fixed kernel of eigenvalues l_i and samples of n rows each that differ
+# by t_i along its eigenfunctions, n MMD2 over its standard deviation under the null has about (Gretton et al. 2012)
 #
 #     mean a n,  variance 1 + b n,  a = sum l t^2 / (2 sqrt(2 sum l^2)),  b = sum l^2 t^2 / sum l^2,
 #
-# so 0 <= b <= sqrt(8) a, while the threshold stays where it is: MMD2 is constant, its threshold falls like 1/n. Hence
+# so 0 <= b <= sqrt(8) a. MMD2 is constant and its threshold falls like 1/n, hence with c = b / a
 #
-#     power(n) = Phi((a n - z) / sqrt(1 + c a n)),  power(0) = alpha,  c = b / a between 0 and sqrt(8).
+#     power(n) = Phi((a n - z) / sqrt(1 + c a n)),  power(0) = alpha,  0 <= c <= sqrt(8).
 #
 # Selected kernels, and halves that are split off, change the constants rather than the shape.
 #
-# The pilot --------- Rows drawn from a pilot of N are a sample of the population, so rejections among them are unbiased for
-# power; but all draws share the pilot. Given it, a draw of n rows has mean a' n with a' = a + noise of variance (1 + b N) /
-# N^2, and the variance 1 - (n/N)^2 + b n (1 - n/N): nothing is left to chance at n = N. The posterior of (a, c), flat in both,
-# carries that uncertainty, by far the largest, and the noise of finitely many draws.
-
+# The pilot: rows drawn from a pilot of N are a sample of the population, so the share of rejections among draws is unbiased for
+# power, but all draws share the pilot. Given it, a draw of n rows has mean a' n, where a' is a plus noise of variance
+# (1 + b N) / N^2, and variance 1 - (n/N)^2 + b n (1 - n/N): nothing is left to chance at n = N. The posterior of (a, c), flat in
+# both, carries that uncertainty, by far the largest, and the noise of finitely many draws.
 
 LARGEST_RATIO = np.sqrt(8)
 LEVEL = 0.9  # of the intervals
@@ -73,7 +66,9 @@ class PowerLaw:
 
     def power(self, size: float) -> Range:
         """Return the power at so many rows of each sample."""
-        return self._range(_power(self.a, self.c, size, self.z))
+        from scipy.special import ndtr
+
+        return self._range(np.asarray(ndtr((self.a * size - self.z) / np.sqrt(1 + self.c * self.a * size))))
 
     def rows_for(self, power: float) -> Range:
         """Return the rows of each sample that reach a power."""
@@ -86,13 +81,9 @@ class PowerLaw:
         with np.errstate(divide="ignore"):
             return self._range(np.maximum(needed, 0.0) / self.a)
 
-    @cached_property
-    def _flat_weight(self) -> Array:
-        return self.weight.ravel()
-
     def _range(self, values: Array) -> Range:
         order = np.argsort(values, axis=None)
-        ranked, mass = values.ravel()[order], np.cumsum(self._flat_weight[order])
+        ranked, mass = values.ravel()[order], np.cumsum(self.weight.ravel()[order])
         low, middle, high = (
             ranked[min(int(np.searchsorted(mass, q)), len(ranked) - 1)] for q in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
         )
@@ -118,12 +109,6 @@ def fit_law(draws: Sequence[Draws], *, pilot: int, alpha: float) -> PowerLaw:
     return PowerLaw(a, ratio, weight / weight.sum(), z)
 
 
-def _power(a: Array, c: Array, size: float, z: float) -> Array:
-    from scipy.special import ndtr
-
-    return np.asarray(ndtr((a * size - z) / np.sqrt(1 + c * a * size)))
-
-
 def _likelihood(draws: Sequence[Draws], a: Array, c: Array, z: float, pilot: int) -> Array:
     """Return the probability of the draws for each mean of the pilot and each ratio, up to a factor."""
     from scipy.special import log_ndtr
@@ -142,7 +127,7 @@ FAR = 20  # times the pilot: a bound beyond that is what a pilot without any dif
 
 
 @dataclass(frozen=True)
-class PowerRow:
+class PowerRow(PlainValue):
     """Power at one sample size."""
 
     size: int  #: rows of each sample
@@ -154,6 +139,8 @@ class PowerRow:
     observed: float | None  #: share of rejections among draws of that size without replacement; None beyond the pilot
     repetitions: int  #: how many draws were made; 0 beyond the pilot
     extrapolated: bool  #: whether the size is beyond the pilot
+
+    document = ("size", "power", "low", "high", "observed", "repetitions", "extrapolated", "estimate")
 
     @property
     def estimate(self) -> float:
@@ -169,7 +156,7 @@ class PowerRow:
 
 
 @dataclass(frozen=True)
-class PowerTable:
+class PowerTable(PlainValue):
     """Power over sample sizes, and how many rows a wanted power takes."""
 
     rows: tuple[PowerRow, ...]  #: one for each size asked for
@@ -185,6 +172,11 @@ class PowerTable:
     notes: tuple[str, ...] = ()  #: what to bear in mind
     unit: str = "rows"  #: what sizes count: ``"rows"``, or ``"groups"``, ``"pairs"``, ``"blocks"`` of a design
     block_rows: int | None = None  #: rows of a block, where sizes count blocks
+
+    document = (
+        *("target", "method", "alpha", "pilot", "n_permutations", "seed", "notes", "unit", "block_rows"),
+        *("sentence", "needed", "rows"),
+    )
 
     @property
     def unit_in_words(self) -> str:
@@ -206,17 +198,6 @@ class PowerTable:
             )
         beyond = ", beyond the pilot" if self.needed.estimate > min(self.pilot) else ""
         return f"About {about} {unit} for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
-
-    def to_dict(self) -> PlainDict:
-        """Return the table in plain JSON types."""
-        return plain_dict(
-            {
-                **{name: value for name, value in vars(self).items() if name not in ("rows", "needed")},
-                "sentence": self.sentence,
-                "needed": vars(self.needed),
-                "rows": [{**vars(row), "estimate": row.estimate} for row in self.rows],
-            }
-        )
 
     def __str__(self) -> str:
         lines = [self.sentence, f"{self.unit + ' of each':>14}   power   {'':<14}   law, 90% interval"]

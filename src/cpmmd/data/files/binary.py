@@ -1,4 +1,9 @@
-"""Parquet, Arrow and numpy files."""
+"""Parquet, Arrow and numpy files.
+
+A Parquet or Arrow file is read by another process first: readers trust the sizes that a file states. A damaged one may state
+2 EB, and a reader that cannot have them does not raise: it aborts the process. The other process is started once, imports while
+this one does, and serves every file that follows.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +14,28 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from cpmmd.data.files.frames import column, first_line, polars, reading, refusal
+from cpmmd.data.files import options
 from cpmmd.data.files.sample import FileSample
-from cpmmd.data.files.source import FileLimit, Source
-from cpmmd.errors import InputError, name_some, unknown_name
+from cpmmd.data.files.source import FileLimit, Source, column, first_line, polars, reading, refusal
+from cpmmd.data.numbers import Values
+from cpmmd.errors import InputError
 
-# A binary file is read by another process first: a damaged one can end its reader, and then it ends that one.
-#
-# Readers trust the sizes that a file states. A damaged one may state 2 EB, and a reader that cannot have them does not raise: it
-# aborts the process. The other process is started once, imports while this one does, and serves every file that follows.
-
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 PARQUET, ARROW, STREAM = "parquet", "arrow", "stream"
+ARROW_FILE, NUMPY, ZIP = b"ARROW1", b"\x93NUMPY", b"PK"
 READY = b"ready\n"
-SUFFIXES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+SUFFIXES = (*options.SUFFIXES["parquet"], *options.SUFFIXES["arrow"])
 LARGE = 100_000_000  # bytes of a file after which the process ends, so that it keeps none of them
-SERVE = "from cpmmd.data.files.trial import serve; serve()"
+SERVE = f"from {__name__} import serve; serve()"
 
 
 def expect(names: Iterable[str]) -> None:
@@ -42,7 +45,7 @@ def expect(names: Iterable[str]) -> None:
             _reader()
 
 
-def try_to_read(source: Source, kind: str, what: str, most: int) -> None:
+def _try_to_read(source: Source, kind: str, what: str, most: int) -> None:
     """Refuse a file that cannot be read; one of more than ``most`` numbers is left to the caller, unread."""
     with _LOCK:
         reader = _reader()
@@ -84,11 +87,10 @@ class _Reader:
         content = source.content or b""
         path = None if source.path is None else str(source.path.absolute())
         about = json.dumps({"kind": kind, "path": path, "size": len(content), "most": most}).encode()
+        assert self._process.stdin is not None
         with suppress(OSError):  # gone: its answer will be missing, too
-            stdin = self._process.stdin
-            assert stdin is not None
-            stdin.write(about + b"\n" + content)
-            stdin.flush()
+            self._process.stdin.write(about + b"\n" + content)
+            self._process.stdin.flush()
         answer = self._line()
         if answer:
             fault: str | None = json.loads(answer)
@@ -141,20 +143,17 @@ def serve() -> None:
     answers.write(READY)
     while line := sys.stdin.buffer.readline():
         about = json.loads(line)
-        content = None if about["path"] is not None else sys.stdin.buffer.read(about["size"])
+        path = about["path"]
+        source = Source("", Path(path)) if path is not None else Source("", content=sys.stdin.buffer.read(about["size"]))
         try:
-            _read(
-                Source("", path=None if content is not None else Path(about["path"]), content=content),
-                about["kind"],
-                about["most"],
-            )
+            _read(source, about["kind"], about["most"])
             fault = None
         except BaseException as error:  # a panic of polars is not an Exception
             fault = first_line(error)
         answers.write(json.dumps(fault).encode() + b"\n")
 
 
-def count_numbers(source: Source, kind: str) -> int:
+def _count_numbers(source: Source, kind: str) -> int:
     """Return how many values a file says it holds; 0 where that takes reading it."""
     pl = polars()
     scans = {PARQUET: pl.scan_parquet, ARROW: pl.scan_ipc}
@@ -164,21 +163,22 @@ def count_numbers(source: Source, kind: str) -> int:
     return int(lazy.select(pl.len()).collect().item()) * len(lazy.collect_schema())
 
 
-def load(source: Source, kind: str) -> Any:
-    """Read a file."""
+def _load(source: Source, kind: str) -> DataFrame:
     pl = polars()
-    if kind != STREAM:
-        return {PARQUET: pl.read_parquet, ARROW: pl.read_ipc}[kind](source.native)
-    with source.open() as stream:
-        return pl.read_ipc_stream(stream)
+    if kind == STREAM:
+        with source.open() as stream:
+            frame: DataFrame = pl.read_ipc_stream(stream)
+    else:
+        frame = (pl.read_parquet if kind == PARQUET else pl.read_ipc)(source.native)
+    return frame
 
 
 def _read(source: Source, kind: str, most: int) -> None:
     """Read a file as the caller will, and look at every value once."""
     pl = polars()
-    if count_numbers(source, kind) > most:
+    if _count_numbers(source, kind) > most:
         return
-    frame = load(source, kind)
+    frame = _load(source, kind)
     for series in (column(frame, name) for name in frame.columns):
         if int(series.is_null().sum()) != series.null_count():
             raise ValueError("it miscounts its missing values")
@@ -188,110 +188,76 @@ def _read(source: Source, kind: str, most: int) -> None:
             series.hash()
 
 
-ARROW_FILE, NUMPY, ZIP = b"ARROW1", b"\x93NUMPY", b"PK"
-
-
-def read_parquet(source: Source, limit: FileLimit) -> FileSample:
-    """Read a Parquet file."""
-    return _frame(source, limit, PARQUET, "a Parquet file")
-
-
-def read_arrow(source: Source, limit: FileLimit) -> FileSample:
-    """Read an Arrow (Feather, IPC) file or stream."""
-    return _frame(source, limit, ARROW if source.head().startswith(ARROW_FILE) else STREAM, "an Arrow file")
-
-
-def _frame(source: Source, limit: FileLimit, kind: str, what: str) -> FileSample:
+def read_frame(source: Source, limit: FileLimit, kind: str) -> FileSample:
+    """Read a Parquet file, or an Arrow (Feather, IPC) file or stream."""
+    what = "a Parquet file" if kind == PARQUET else "an Arrow file"
+    if kind == ARROW and not source.head().startswith(ARROW_FILE):
+        kind = STREAM
     limit.check(source.size, source.label)
-    try_to_read(source, kind, what, limit.most_numbers)
+    _try_to_read(source, kind, what, limit.most_numbers)
     with reading(source.label, what):
-        limit.check_numbers(count_numbers(source, kind), source.label)
-        frame = load(source, kind)
-    return FileSample(frame, source.label)
+        limit.check_numbers(_count_numbers(source, kind), source.label)
+        return FileSample(_load(source, kind), source.label)
 
 
 def read_npy(source: Source, limit: FileLimit) -> FileSample:
     """Read a numpy array, mapped from the file rather than copied."""
-    try:
+    with _numpy(source):
         if source.path is not None:
             array = np.load(source.path, mmap_mode="r", allow_pickle=False)
         else:
             array = np.load(source.open(), allow_pickle=False)
-    except Exception as error:  # damaged headers raise anything, from the tokenizer's errors to zlib's
-        raise _not_numpy(source, error) from error
-    if not isinstance(array, np.ndarray):
-        raise InputError(f"{source.label} is an .npz archive, not a single array. Name it .npz.")
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"{source.label} is an .npz archive, not a single array. Name it .npz.")
     return _array_sample(array, source.label, limit)
 
 
 def read_npz(source: Source, limit: FileLimit) -> FileSample:
     """Read one array of a numpy archive."""
-    try:
-        with source.open() as file, np.load(file, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(f"{source.label} is not an .npz archive. If it is a single array, name it .npy.")
-            name = _member(_arrays(archive), source)
-            limit.check(_unpacked_size(archive, name), source.label)
-            array = archive[name]
-    except InputError:
-        raise
-    except Exception as error:
-        raise _not_numpy(source, error) from error
+    with _numpy(source), source.open() as file, np.load(file, allow_pickle=False) as archive:
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise InputError(f"{source.label} is not an .npz archive. If it is a single array, name it .npy.")
+        arrays = _arrays(archive)
+        name = source.choose(list(arrays), "array", "arrays")
+        limit.check(arrays[name], source.label)
+        array = archive[name]
     return _array_sample(array, f"{source.label}:{name}", limit)
 
 
-def _arrays(archive: Any) -> list[str]:
-    """Return the names of the members that are arrays; anything else may lie beside them, texts and folders included."""
-    found = []
+@contextmanager
+def _numpy(source: Source) -> Iterator[None]:
+    """Turn whatever numpy raises into a sentence: damaged headers raise anything, from the tokenizer's errors to zlib's."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        pickled = "pickle" in str(error) or "Python objects" in str(error)
+        if pickled and not source.head().startswith((NUMPY, ZIP)):  # numpy takes whatever it does not know for a pickle
+            wrong = "cannot be read as a numpy file: it does not begin as one. Check its name, or save it again."
+        elif pickled:
+            wrong = (
+                "holds Python objects, which are never loaded from a file: that could run code. Save numbers as a plain array, "
+                "or a table as Parquet."
+            )
+        else:
+            wrong = f"cannot be read as a numpy file ({first_line(error)}). Save or copy it again."
+        raise InputError(f"{source.label} {wrong}") from error
+
+
+def _arrays(archive: np.lib.npyio.NpzFile) -> dict[str, int]:
+    """Return the members that are arrays, with their bytes; anything else may lie beside them, texts and folders included."""
+    found, stored = {}, archive.zip
+    assert stored is not None
     for name in dict.fromkeys(archive.files):
-        with archive.zip.open(_stored(archive, name)) as member:
+        inside = name if name in stored.namelist() else f"{name}.npy"
+        with stored.open(inside) as member:
             if member.read(len(NUMPY)) == NUMPY:
-                found.append(name)
+                found[name] = stored.getinfo(inside).file_size
     return found
 
 
-def _stored(archive: Any, name: str) -> str:
-    return name if name in archive.zip.namelist() else f"{name}.npy"
-
-
-def _unpacked_size(archive: Any, name: str) -> int:
-    return int(archive.zip.getinfo(_stored(archive, name)).file_size)
-
-
-def _member(names: list[str], source: Source) -> str:
-    if not names:
-        raise InputError(f"{source.label} holds no arrays. Check how it was written.")
-    if source.member is not None:
-        if source.member not in names:
-            raise unknown_name(f"array of {source.label}:", source.member, names)
-        return source.member
-    if len(names) > 1:
-        raise InputError(
-            f"{source.label} holds {len(names)} arrays: {name_some(names)}. Say which one holds the sample, as in "
-            f"{source.label}:{names[0]}"
-        )
-    return names[0]
-
-
-def _not_numpy(source: Source, error: Exception) -> InputError:
-    pickled = "pickle" in str(error) or "Python objects" in str(error)
-    if pickled and not source.head().startswith((NUMPY, ZIP)):  # numpy takes whatever it does not know for a pickle
-        return InputError(
-            f"{source.label} cannot be read as a numpy file: it does not begin as one. Check its name, or save it again."
-        )
-    if pickled:
-        return InputError(
-            f"{source.label} holds Python objects, which are never loaded from a file: that could run code. Save numbers as a "
-            "plain array, or a table as Parquet."
-        )
-    return InputError(f"{source.label} cannot be read as a numpy file ({_first_line(error)}). Save or copy it again.")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
-
-
-def _array_sample(array: npt.NDArray[Any], label: str, limit: FileLimit) -> FileSample:
+def _array_sample(array: Values, label: str, limit: FileLimit) -> FileSample:
     limit.check_numbers(array.size, label)
     if array.ndim == 0:
         raise InputError(f"A sample must be an array of rows. {label} holds a single value.")

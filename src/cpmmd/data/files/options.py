@@ -1,4 +1,7 @@
-"""How files are to be read, and the formats that there are."""
+"""How files are to be read: the formats that there are, and dates in text.
+
+ISO dates are always read as such, others only once it is said which number is the day.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,30 @@ import codecs
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cpmmd.core import validation
-from cpmmd.data.files.frames import polars
-from cpmmd.data.files.source import FileLimit, file_limit
+from cpmmd.data.files.source import FileLimit, file_limit, polars
 from cpmmd.errors import InputError, Setting, unknown_name
 
-# Dates in text: ISO ones always, others only once it is said which number is the day.
+if TYPE_CHECKING:
+    from polars import Series
 
+SUFFIXES = {
+    "csv": (".csv",),
+    "tsv": (".tsv", ".tab"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "npy": (".npy",),
+    "npz": (".npz",),
+    "jsonl": (".jsonl", ".ndjson"),
+    "json": (".json",),
+    "xlsx": (".xlsx", ".xlsm"),
+}
+EXTENSIONS = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
+TEXT = ("csv", "tsv", "jsonl", "json")
+FORMATS = tuple(SUFFIXES)
+UTF8 = "utf-8"
 
 ISO = r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}(\D|$)"
 DAY_FIRST = r"^\d{1,2}[/.-]\d{1,2}[/.-]\d{4}(\D|$)"
@@ -26,6 +44,10 @@ PARTS = {
 MOST_FORMS = 8  # of one column: with and without time, seconds, parts of them
 EARLIEST = 100  # a year before is one of two digits, misread
 EXAMPLE = datetime(2024, 12, 31, 10, 30, 15)
+NO_DATE = (
+    "A date's form must say day, month and year in the codes of strptime, such as %m/%d/%Y, with something between them (columns "
+    "of digits are numbers). Got {form!r} instead; change {format}."
+)
 
 
 @dataclass(frozen=True)
@@ -36,15 +58,23 @@ class DateStyle:
     format: str | None = None  # the form of dates, in the codes of ``strptime``, such as ``%m/%d/%Y``
 
     def __post_init__(self) -> None:
-        if self.format is not None:
-            _check(self.format, self.dayfirst)
+        if self.format is None:
+            return
+        setting = Setting("date_format")
+        if self.dayfirst:
+            twice = "Dates are in one form. Got both {dayfirst} and {format}; leave one out."
+            raise InputError(twice, dayfirst=Setting("dayfirst"), format=setting)
+        if not _says_the_day(self.format):
+            raise InputError(NO_DATE, form=self.format, format=setting)
 
-    def read(self, values: Any) -> Any | None:
+    def read(self, values: Series) -> Series | None:
         """Return a text column as dates, missing where a value is none; None where most of them are none."""
         present = len(values) - values.null_count()
-        read = None if self.format is None else _by_format(values, self.format)
-        if read is not None and 2 * (len(read) - read.null_count()) > present:
-            return read
+        read = None if self.format is None else _parse(values, self.format)
+        if read is not None:
+            read = read.zip_with(read.dt.year() >= EARLIEST, read.clear(len(read)))  # polars 1.27 sets no dates to nothing
+            if 2 * (len(read) - read.null_count()) > present:
+                return read
         for look in (ISO, DAY_FIRST) if self.dayfirst or read is not None else (ISO,):
             alike = values.str.contains(look)
             if 2 * alike.sum() > present:
@@ -52,10 +82,10 @@ class DateStyle:
         return None
 
 
-def _by_looks(values: Any, parts: str) -> Any:
+def _by_looks(values: Series, parts: str) -> Series:
     """Return the dates of one look: the forms are those of the first value, of the first that this form leaves, and so on."""
     pl = polars()
-    read = None
+    read: Series | None = None
     timed, zones = False, set()
     for _ in range(MOST_FORMS):
         left = values if read is None else values.set(read.is_not_null(), None)
@@ -70,7 +100,7 @@ def _by_looks(values: Any, parts: str) -> Any:
             break
         read = found if read is None else read.zip_with(read.is_not_null(), found)
     if read is None:
-        return pl.Series(values.name, [None] * len(values), dtype=pl.Date)
+        read = values.clear(len(values)).cast(pl.Date)
     return read if timed else read.cast(pl.Date)
 
 
@@ -85,35 +115,11 @@ def _form(value: str, parts: str) -> str | None:
     return codes + ("%#z" if found["zone"] else "")
 
 
-def _parse(values: Any, form: str) -> Any:
+def _parse(values: Series, form: str) -> Series:
+    """Return text in one form as dates, or as moments where the form says the hour."""
     pl = polars()
-    return values.str.strptime(pl.Datetime("us") if _has_time(form) else pl.Date, form, strict=False)
-
-
-def _by_format(values: Any, form: str) -> Any:
-    read = _parse(values, form)
-    return read.zip_with(read.dt.year() >= EARLIEST, read.clear(len(read)))  # polars 1.27 sets no dates to nothing
-
-
-def _has_time(form: str) -> bool:
-    """Whether a form says the hour."""
-    return "%H" in form or EXAMPLE.strftime(form) != EXAMPLE.replace(hour=22, minute=1, second=2).strftime(form)
-
-
-def _check(form: str, dayfirst: bool) -> None:
-    if dayfirst:
-        raise InputError(
-            "Dates are in one form. Got both {dayfirst} and {format}; leave one out.",
-            dayfirst=Setting("dayfirst"),
-            format=Setting("date_format"),
-        )
-    if not _says_the_day(form):
-        raise InputError(
-            "A date's form must say day, month and year in the codes of strptime, such as %m/%d/%Y, with something between them "
-            "(columns of digits are numbers). Got {form!r} instead; change {format}.",
-            form=form,
-            format=Setting("date_format"),
-        )
+    hour = "%H" in form or EXAMPLE.strftime(form) != EXAMPLE.replace(hour=22, minute=1, second=2).strftime(form)
+    return values.str.strptime(pl.Datetime("us") if hour else pl.Date, form, strict=False)
 
 
 def _says_the_day(form: str) -> bool:
@@ -124,28 +130,6 @@ def _says_the_day(form: str) -> bool:
     except Exception:  # whatever a code that is none brings about, here or in polars
         return False
     return not written.strip().isdigit() and read is not None and (read.year, read.month, read.day) == (2024, 12, 31)
-
-
-EXTENSIONS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".npy": "npy",
-    ".npz": "npz",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".xlsx": "xlsx",
-    ".xlsm": "xlsx",
-}
-TEXT = ("csv", "tsv", "jsonl", "json")
-FORMATS = tuple(dict.fromkeys(EXTENSIONS.values()))
-UTF8 = "utf-8"
 
 
 @dataclass(frozen=True)
@@ -163,7 +147,9 @@ class ReadOptions:
         if self.format is not None and self.format not in FORMATS:
             raise unknown_name("format", self.format, FORMATS)
         validation.one_of("decimal", self.decimal, (".", ","))
-        check_encoding(self.encoding)
+        if not _is_encoding(self.encoding):
+            rule = "must be the name of a text encoding, such as latin-1, cp1252 or utf-16"
+            raise validation.wrong("encoding", rule, self.encoding)
 
     @property
     def is_utf8(self) -> bool:
@@ -171,18 +157,12 @@ class ReadOptions:
         return codecs.lookup(self.encoding).name in (UTF8, "ascii", "utf-8-sig")
 
 
-def check_encoding(name: str) -> None:
-    """Refuse what is no encoding of text; Python also knows some of bytes, such as base64."""
+def _is_encoding(name: str) -> bool:
+    """Whether a name is that of an encoding of text; Python also knows some of bytes, such as base64."""
     try:
         b"a".decode(name)
-        known = True
     except UnicodeError:  # of two bytes each
-        known = True
+        return True
     except (LookupError, ValueError):  # ValueError: a NUL in the name
-        known = False
-    if not known:
-        raise InputError(
-            "{parameter} must be the name of a text encoding, such as latin-1, cp1252 or utf-16. Got {got!r} instead.",
-            parameter="encoding",
-            got=name,
-        )
+        return False
+    return True

@@ -7,25 +7,30 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from cpmmd.data.files.binary import read_arrow, read_npy, read_npz, read_parquet
+from cpmmd.data.files.binary import ARROW, PARQUET, read_frame, read_npy, read_npz
 from cpmmd.data.files.options import EXTENSIONS, FORMATS, TEXT, ReadOptions
-from cpmmd.data.files.packed import SUFFIXES, drain, in_chunks, is_packed, reason, unpack, unpacked_head
 from cpmmd.data.files.sample import FileSample
-from cpmmd.data.files.source import HEAD, FileLimit, Source
+from cpmmd.data.files.source import PACKED, FileLimit, Source, drain, in_chunks, is_packed, reason, unpack, unpacked_head
 from cpmmd.data.files.spreadsheet import read_xlsx
 from cpmmd.data.files.text import SPACE, decoded, read_delimited, read_json
 from cpmmd.errors import InputError, Setting, nearest
 
 STDIN = "-"
 WITH_MEMBERS = (".npz:", ".xlsx:", ".xlsm:")
+ZIP = b"PK\x03\x04"
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"\x93NUMPY": "npy", ZIP: "npz"}
+NO_FORMAT = (
+    "{file} has {what}, which names no format. Known: {extensions} (text also with .gz or .zst); or say it with {setting} "
+    "({formats})."
+)
 
 READERS: dict[str, Callable[[Source, ReadOptions], FileSample]] = {
     "csv": lambda source, options: read_delimited(decoded(source, options), ",", options),
     "tsv": lambda source, options: read_delimited(decoded(source, options), "\t", options),
     "jsonl": lambda source, options: read_json(decoded(source, options), options),
     "json": lambda source, options: read_json(decoded(source, options), options),
-    "parquet": lambda source, options: read_parquet(source, options.limit),
-    "arrow": lambda source, options: read_arrow(source, options.limit),
+    "parquet": lambda source, options: read_frame(source, options.limit, PARQUET),
+    "arrow": lambda source, options: read_frame(source, options.limit, ARROW),
     "npy": lambda source, options: read_npy(source, options.limit),
     "npz": lambda source, options: read_npz(source, options.limit),
     "xlsx": read_xlsx,
@@ -82,30 +87,17 @@ def _format_of(source: Source, head: bytes) -> str:
     if source.path is None:
         return _sniff(head, source)
     suffixes = [s.lower() for s in source.path.suffixes]
-    suffix = suffixes[-2] if suffixes and suffixes[-1] in SUFFIXES and len(suffixes) > 1 else (suffixes or [""])[-1]
+    suffix = suffixes[-2] if suffixes and suffixes[-1] in PACKED and len(suffixes) > 1 else (suffixes or [""])[-1]
     if suffix in EXTENSIONS:
         return EXTENSIONS[suffix]
-    what = f"the extension {suffix!r}" if suffix else "no extension"
-    raise InputError(
-        "{label} has {what}, which names no format. Known: {extensions} (text also with .gz or .zst); or say it with "
-        "{setting} ({formats}).",
-        file=source.label,
-        label=source.label,
-        what=what,
-        extensions=", ".join(EXTENSIONS),
-        setting=Setting("format"),
-        formats=", ".join(FORMATS),
-    )
-
-
-ZIP = b"PK\x03\x04"
-MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"\x93NUMPY": "npy", ZIP: "npz"}
+    known: dict[str, object] = {"extensions": ", ".join(EXTENSIONS), "formats": ", ".join(FORMATS), "setting": Setting("format")}
+    raise InputError(NO_FORMAT, file=source.label, what=f"the extension {suffix!r}" if suffix else "no extension", **known)
 
 
 def _sniff(head: bytes, source: Source) -> str:
     """Tell a stream's format by its first bytes."""
     if is_packed(head):
-        head = unpacked_head(source, HEAD)
+        head = unpacked_head(source)
     if head.startswith(ZIP) and (b"[Content_Types].xml" in head or b"xl/" in head):
         return "xlsx"
     for magic, kind in MAGIC.items():

@@ -4,112 +4,86 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, time, timedelta
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cpmmd.core.installation import missing_extra
-from cpmmd.data.files.frames import polars, reading
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.sample import FileSample, infer_types
-from cpmmd.data.files.source import Source
-from cpmmd.data.files.text import check_names, column_names, without_blank_rows, without_index
-from cpmmd.errors import InputError, name_some, unknown_name
+from cpmmd.data.files.source import Source, package, polars, reading
+from cpmmd.data.files.text import column_names, without_filling
+from cpmmd.errors import InputError
+
+if TYPE_CHECKING:
+    from polars import Series
 
 WHAT = "an Excel workbook"
 LARGEST = 2**63  # whole numbers beyond it are kept as fractions
-Cells = tuple[Any, ...]
+Cell = Any  # None, a boolean, a number, text, a date, a moment or a duration
 
 
 def read_xlsx(source: Source, options: ReadOptions) -> FileSample:
     """Read a sheet: the one that is named (``file.xlsx:sheet``), or the only one that holds anything."""
-    openpyxl = _openpyxl()
+    openpyxl = package("openpyxl", "Reading Excel files", "files")
     with reading(source.label, WHAT), source.open() as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of styles and validations, which are no part of the values
         options.limit.check(sum(member.file_size for member in zipfile.ZipFile(file).infolist()), source.label)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-        name, rows = _sheet(book, source)
+        titles = [sheet.title for sheet in book.worksheets]
+        asked = titles if source.member is None else [source.choose(titles, "sheet", "sheets")]
+        name = source.choose([title for title in asked if next(_rows(book[title]), None) is not None], "sheet", "values")
         label = source.label if source.member is None else f"{source.label}:{name}"
-        return _sample(rows, label, options)
+        return _sample(_rows(book[name]), label, options)
 
 
-def _sheet(book: Any, source: Source) -> tuple[str, Iterator[Cells]]:
-    names = [sheet.title for sheet in book.worksheets]
-    if source.member is not None:
-        if source.member not in names:
-            raise unknown_name(f"sheet of {source.label}:", source.member, names)
-        names = [source.member]
-    full = [name for name in names if next(_rows(book[name]), None) is not None]
-    if not full:
-        raise InputError(f"{source.label} holds no values. Check how it was written.")
-    if len(full) > 1:
-        raise InputError(
-            f"{source.label} holds {len(full)} sheets: {name_some(full)}. Say which one holds the sample, as in "
-            f"{source.label}:{full[0]}"
-        )
-    return full[0], _rows(book[full[0]])
-
-
-def _rows(sheet: Any) -> Iterator[Cells]:
+def _rows(sheet: Any) -> Iterator[tuple[Cell, ...]]:
     """Yield the rows from the first one with a value on."""
-    rows: Iterator[Cells] = sheet.iter_rows(values_only=True)
+    rows: Iterator[tuple[Cell, ...]] = sheet.iter_rows(values_only=True)
     first = next((row for row in rows if any(cell is not None for cell in row)), None)
     return iter(()) if first is None else chain([first], rows)
 
 
-def _sample(rows: Iterator[Cells], label: str, options: ReadOptions) -> FileSample:
-    table = [list(row) for row in rows]
-    width = max(_filled(row) for row in table)
-    table = [[*row, *[None] * width][:width] for row in table]
-    names, named = column_names(["" if cell is None else str(cell).strip() for cell in table[0]])
-    check_names(names, label)
+def _sample(rows: Iterator[tuple[Cell, ...]], label: str, options: ReadOptions) -> FileSample:
+    table = list(rows)
+    width = max(i for row in table for i, cell in enumerate(row, start=1) if cell is not None)
+    table = [(*row, *[None] * width)[:width] for row in table]
+    names, named = column_names(["" if cell is None else str(cell).strip() for cell in table[0]], label)
     body = table[1:] if named else table
     if not body:
         raise InputError(f"{label} has a header and no rows. Check how it was written.")
-    columns = {name: _column(list(values)) for name, values in zip(names, zip(*body, strict=True), strict=True)}
+    columns = {name: _column(values) for name, values in zip(names, zip(*body, strict=True), strict=True)}
     notes = [] if named else [f"the first row of {label} is numbers: read as data, columns are called 0, 1, ..."]
-    frame = without_blank_rows(polars().DataFrame(columns), label, notes)
-    return infer_types(without_index(frame, label, notes), label, options, notes)
+    return infer_types(without_filling(polars().DataFrame(columns), label, notes), label, options, notes)
 
 
-def _filled(row: list[Any]) -> int:
-    """Return how many cells there are up to the last one with a value."""
-    return max((i for i, cell in enumerate(row, start=1) if cell is not None), default=0)
-
-
-def _column(cells: list[Any]) -> Any:
+def _column(values: tuple[Cell, ...]) -> Series:
     """Return a nameless column of one type; of several it is text, which is looked at as the text of any file."""
     pl = polars()
-    cells = [cell.total_seconds() / 86_400 if isinstance(cell, timedelta) else cell for cell in cells]
+    convert: Callable[[Cell], object]
+    cells: list[Cell] = [cell.total_seconds() / 86_400 if isinstance(cell, timedelta) else cell for cell in values]
     kinds = {_kind(cell) for cell in cells if cell is not None}
-    if kinds <= {int, float} and kinds:
-        whole = kinds == {int} and all(cell is None or abs(cell) < LARGEST for cell in cells)
-        numbers = cells if whole else [None if cell is None else float(cell) for cell in cells]
-        return pl.Series("", numbers, dtype=pl.Int64 if whole else pl.Float64)
-    if kinds == {bool}:
-        return pl.Series("", cells, dtype=pl.Boolean)
-    if kinds == {datetime}:
-        days = all(cell is None or not isinstance(cell, datetime) or cell == _midnight(cell) for cell in cells)
-        return pl.Series("", [_moment(cell) for cell in cells], dtype=pl.Datetime("us")).cast(pl.Date if days else pl.Datetime)
-    return pl.Series("", [None if cell is None else str(cell) for cell in cells], dtype=pl.String)
+    if kinds == {int} and all(cell is None or abs(cell) < LARGEST for cell in cells):
+        dtype, convert = pl.Int64, int
+    elif kinds and kinds <= {int, float}:
+        dtype, convert = pl.Float64, float
+    elif kinds == {bool}:
+        dtype, convert = pl.Boolean, bool
+    elif kinds == {datetime}:
+        days = all(not isinstance(cell, datetime) or cell.time() == time() for cell in cells)
+        dtype, convert = (pl.Date, _day) if days else (pl.Datetime("us"), _moment)
+    else:
+        dtype, convert = pl.String, str
+    return pl.Series("", [None if cell is None else convert(cell) for cell in cells], dtype=dtype)  # type: ignore[no-any-return]
 
 
-def _kind(cell: Any) -> type:
+def _kind(cell: Cell) -> type:
     return next((kind for kind in (bool, int, float) if isinstance(cell, kind)), datetime if isinstance(cell, date) else str)
 
 
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+def _moment(cell: date) -> datetime:
+    return cell if isinstance(cell, datetime) else datetime(cell.year, cell.month, cell.day)
 
 
-def _moment(cell: Any) -> datetime | None:
-    return cell if cell is None or isinstance(cell, datetime) else datetime(cell.year, cell.month, cell.day)
-
-
-def _openpyxl() -> Any:
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise missing_extra("Reading Excel files", "openpyxl", "files") from error
-    return openpyxl
+def _day(cell: date) -> date:
+    return cell.date() if isinstance(cell, datetime) else cell

@@ -1,24 +1,38 @@
-"""JSON: one object a line, or a list of them."""
+"""Tables in text: CSV and TSV, strict about what a careless reader would paper over; JSON, one object a line or a list of them.
+
+Text is UTF-8 as it comes, and in other encodings once they are named.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from cpmmd.core.text import counted
-from cpmmd.data.files.frames import column, polars, reading
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.sample import NULLS, FileSample, infer_types
-from cpmmd.data.files.source import FileLimit, Source, text_numbers
+from cpmmd.data.files.source import FileLimit, Source, column, polars, reading
 from cpmmd.errors import InputError, Setting, name_some
 
-# Text in bytes: UTF-8 as it comes, other encodings once they are named.
+if TYPE_CHECKING:
+    from polars import DataFrame
 
-
-BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+NAMELESS = ""
+SEPARATORS = (",", ";", "\t", "|")
+SPACE = b"\xef\xbb\xbf \t\r\n"
+BOMS = (b"\xff\xfe", b"\xfe\xff")
+TABLE = "a table of separated values"
+RECORDS = 'Write each row as {"a": 1, "b": 2}, in a list or on lines of their own (pandas: orient="records")'
+NOT_DECODED = "{file} cannot be read as {encoding} ({reason}). Check {setting}."
+NOT_UTF8 = (
+    "{file} must be UTF-8 text, or say what it is. It has the byte 0x{byte:02x}, which UTF-8 does not allow there; if it was "
+    "written by an old program or Excel, try {latin} or {windows}."
+)
 
 
 def decoded(source: Source, options: ReadOptions) -> Source:
@@ -26,70 +40,50 @@ def decoded(source: Source, options: ReadOptions) -> Source:
     if options.is_utf8:
         return source
     options.limit.check(source.size, source.label)
-    with source.open() as file:
-        content = file.read()
     try:
-        text = content.decode(options.encoding)
+        text = source.read().decode(options.encoding)
     except (UnicodeError, ValueError) as error:
-        raise InputError(
-            "{label} cannot be read as {encoding} ({reason}). Check {setting}.",
-            file=source.label,
-            label=source.label,
-            encoding=options.encoding,
-            reason=str(error)[:200],
-            setting=Setting("encoding"),
-        ) from error
+        encoding, why = options.encoding, str(error)[:200]
+        raise InputError(NOT_DECODED, file=source.label, encoding=encoding, reason=why, setting=Setting("encoding")) from error
     return Source(source.label, content=text.encode(errors="replace"))
 
 
-def check_text(source: Source, limit: FileLimit) -> bytes:
+def _check_text(source: Source, limit: FileLimit) -> bytes:
     """Return the beginning of a text, refused where it is none, or too much."""
-    head = source.head()
-    for mark, name in BOMS.items():
-        if head.startswith(mark):
-            raise InputError(
-                "{label} must be UTF-8 text, or say what it is. It is {name}; say {setting}.",
-                file=source.label,
-                label=source.label,
-                name=name.upper(),
-                setting=Setting("encoding", name),
-            )
+    head, label = source.head(), source.label
+    if head.startswith(BOMS):
+        utf16 = "{file} must be UTF-8 text, or say what it is. It is UTF-16; say {setting}."
+        raise InputError(utf16, file=label, setting=Setting("encoding", "utf-16"))
     if b"\x00" in head:
-        raise InputError(
-            "{label} is not text: it holds NUL bytes. Check the file, or say its format with {setting}.",
-            file=source.label,
-            label=source.label,
-            setting=Setting("format"),
-        )
+        nul = "{file} is not text: it holds NUL bytes. Check the file, or say its format with {setting}."
+        raise InputError(nul, file=label, setting=Setting("format"))
     if b"\r" in head and b"\n" not in head:
-        raise InputError(f"{source.label} has line ends of old Macs. Convert them with: tr '\\r' '\\n'")
-    limit.check_numbers(text_numbers(source.size, head), source.label, besides=source.size)
+        raise InputError(f"{label} has line ends of old Macs. Convert them with: tr '\\r' '\\n'")
+    marks = sum(head.count(mark) for mark in (b",", b"\t", b";", b"\n"))  # about one a value
+    limit.check_numbers(source.size * max(marks, 1) / max(len(head), 1), label, besides=source.size)
     return head
 
 
-def not_utf8(source: Source, error: UnicodeDecodeError) -> InputError:
-    """Return the error for bytes that are no UTF-8."""
-    return InputError(
-        "{label} must be UTF-8 text, or say what it is. It has the byte 0x{byte:02x}, which UTF-8 does not allow there; if it "
-        "was written by an old program or Excel, try {latin} or {windows}.",
-        file=source.label,
-        label=source.label,
-        byte=error.object[error.start],
-        latin=Setting("encoding", "latin-1"),
-        windows=Setting("encoding", "cp1252"),
-    )
+@contextmanager
+def _in_utf8(label: str) -> Iterator[None]:
+    """Turn bytes that are no UTF-8 into a sentence."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        latin, windows = Setting("encoding", "latin-1"), Setting("encoding", "cp1252")
+        raise InputError(NOT_UTF8, file=label, byte=error.object[error.start], latin=latin, windows=windows) from error
 
 
-# The names of a table's columns, and what is no part of its values: an index without a name, blank rows.
-
-
-NAMELESS = ""
-
-
-def column_names(header: list[str], decimal: str = ".") -> tuple[list[str], bool]:
+def column_names(header: list[str], label: str, decimal: str = ".") -> tuple[list[str], bool]:
     """Return the names that a first line gives, or positions where it is numbers; and whether it gave them."""
-    plain = [name.replace(decimal, ".") for name in header]
-    return (header, True) if not _is_data(plain) else ([str(i) for i in range(len(header))], False)
+    named = not _is_data([name.replace(decimal, ".") for name in header])
+    names = header if named else [str(i) for i in range(len(header))]
+    if twice := sorted(name for name, count in Counter(names).items() if name and count > 1):
+        raise InputError(f"Column names must be unique. {label} has {name_some(twice)} more than once; rename or remove columns.")
+    if NAMELESS in names[1:] or names == [NAMELESS]:
+        number = names.index(NAMELESS, 1 if len(names) > 1 else 0) + 1
+        raise InputError(f"Every column must have a name. Number {number} of {label} has none; name it, or remove it.")
+    return names, named
 
 
 def _is_data(header: list[str]) -> bool:
@@ -103,75 +97,47 @@ def _is_data(header: list[str]) -> bool:
         return False
 
 
-def check_names(names: list[str], label: str) -> None:
-    """Refuse names given twice, and columns without one, but for the first."""
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if name and names.count(name) > 1})
-        if twice:
-            raise InputError(
-                f"Column names must be unique. {label} has {name_some(twice)} more than once; rename or remove columns."
-            )
-    if NAMELESS in names[1:] or names == [NAMELESS]:
-        number = names.index(NAMELESS, 1 if len(names) > 1 else 0) + 1
-        raise InputError(f"Every column must have a name. Number {number} of {label} has none; name it, or remove it.")
+def without_filling(frame: DataFrame, label: str, notes: list[str]) -> DataFrame:
+    """Leave out blank rows, and a nameless first column that numbers or names the rows, as pandas and R write it.
 
-
-def without_index(frame: Any, label: str, notes: list[str]) -> Any:
-    """Leave out a nameless first column that numbers or names the rows, as pandas and R write it.
-
-    Whole numbers are an index even where they repeat (tables put together keep theirs); anything else must name each row.
+    In a single column a blank row is a missing value. Whole numbers are an index even where they repeat (tables put together keep
+    theirs); anything else must name each row.
     """
+    empty = column(frame, frame.columns[0]).is_null()
+    for name in frame.columns[1:]:
+        if not empty.any():
+            break
+        empty &= column(frame, name).is_null()
+    if frame.width > 1 and 0 < (blank := int(empty.sum())) < len(frame):
+        notes.append(f"{counted(blank, 'blank line')} of {label} {'is' if blank == 1 else 'are'} left out")
+        frame = frame.filter(~empty)
     if frame.columns[0] != NAMELESS:
         return frame
     first = frame[NAMELESS]
     if not first.dtype.is_integer() and first.n_unique() < len(first):
-        raise InputError(
-            f"Every column must have a name. The first of {label} has none, and repeats values, so that it is not taken for an "
-            "index; name it, or remove it."
-        )
+        index = "has none, and repeats values, so that it is not taken for an index; name it, or remove it."
+        raise InputError(f"Every column must have a name. The first of {label} {index}")
     counts = first.dtype.is_integer() and first.eq_missing(polars().int_range(len(frame), eager=True)).all()
     is_index = "counts the rows" if counts else "is taken for an index"
     notes.append(f"the nameless first column of {label} {is_index}: left out")
     return frame.drop(NAMELESS)
 
 
-def without_blank_rows(frame: Any, label: str, notes: list[str]) -> Any:
-    """Leave out rows without any value; in a single column such a row is a missing value."""
-    if frame.width < 2:
-        return frame
-    empty = column(frame, frame.columns[0]).is_null()
-    for name in frame.columns[1:]:
-        if not empty.any():
-            return frame
-        empty &= column(frame, name).is_null()
-    if 0 < (blank := empty.sum()) < len(frame):
-        notes.append(f"{counted(blank, 'blank line')} of {label} {'is' if blank == 1 else 'are'} left out")
-        return frame.filter(~empty)
-    return frame
-
-
-# CSV and TSV: strict about what a careless reader would paper over.
-
-
-SEPARATORS = (",", ";", "\t", "|")
-
-
 def read_delimited(source: Source, separator: str, options: ReadOptions) -> FileSample:
     """Read a table of separated values; its first line names the columns unless it is all numbers."""
-    check_text(source, options.limit)
+    label = source.label
+    _check_text(source, options.limit)
     header, separator = _header(source, separator, options.decimal)
-    names, named = column_names(header, options.decimal)
-    check_names(names, source.label)
+    names, named = column_names(header, label, options.decimal)
     frame = _parse(source, separator, len(names), named, typed=options.decimal == ".")
     frame.columns = names
     frame = _with_text(frame, source, separator, named, [name for name in names if name in options.text])
-    notes = [] if named else [f"the first line of {source.label} is numbers: read as data, columns are called 0, 1, ..."]
+    notes = [] if named else [f"the first line of {label} is numbers: read as data, columns are called 0, 1, ..."]
     if len(frame) == 0:
-        raise InputError(f"{source.label} has a header and no rows. Check how it was written.")
+        raise InputError(f"{label} has a header and no rows. Check how it was written.")
     if frame[names[-1]].null_count():  # the reader fills lines that are too short
         _check_even(source, separator, len(names))
-        frame = without_blank_rows(frame, source.label, notes)
-    return infer_types(without_index(frame, source.label, notes), source.label, options, notes)
+    return infer_types(without_filling(frame, label, notes), label, options, notes)
 
 
 def _records(source: Source, separator: str) -> Iterator[list[str]]:
@@ -186,14 +152,13 @@ def _header(source: Source, separator: str, decimal: str) -> tuple[list[str], st
     What begins fractions separates columns only where nothing else does.
     """
     try:
-        first = [] if separator == decimal else next(_records(source, separator), [])
-        if len(first) <= 1:
-            others = {s: next(_records(source, s), []) for s in SEPARATORS}
-            usual, fields = separator, {s: len(line) for s, line in others.items()}
-            separator = max(others, key=lambda s: (fields[s] > 1 and s != decimal, fields[s], s != decimal, s == usual))
-            first = others[separator]
-    except UnicodeDecodeError as error:
-        raise not_utf8(source, error) from error
+        with _in_utf8(source.label):
+            first = [] if separator == decimal else next(_records(source, separator), [])
+            if len(first) <= 1:
+                others = {s: next(_records(source, s), []) for s in SEPARATORS}
+                usual, fields = separator, {s: len(line) for s, line in others.items()}
+                separator = max(others, key=lambda s: (fields[s] > 1 and s != decimal, fields[s], s != decimal, s == usual))
+                first = others[separator]
     except csv.Error as error:
         raise InputError(
             f"The first line of {source.label} cannot be read ({error}). It must name the columns, each in fewer than 131072 "
@@ -204,11 +169,11 @@ def _header(source: Source, separator: str, decimal: str) -> tuple[list[str], st
     return [name.strip() for name in first], separator
 
 
-def _parse(source: Source, separator: str, width: int, named: bool, *, typed: bool) -> Any:
+def _parse(source: Source, separator: str, width: int, named: bool, *, typed: bool) -> DataFrame:
     """Return the columns as polars reads them; not typed, all of them are text, for others to say what it means."""
     pl = polars()
     try:
-        frame = pl.read_csv(
+        frame: DataFrame = pl.read_csv(
             source.native,
             separator=separator,
             has_header=named,
@@ -218,28 +183,25 @@ def _parse(source: Source, separator: str, width: int, named: bool, *, typed: bo
             try_parse_dates=False,  # it would take 01/02/2024 for the first of February without asking
         )
     except pl.exceptions.NoDataError:
-        return pl.DataFrame({str(i): [] for i in range(width)})
+        return pl.DataFrame({str(i): [] for i in range(width)})  # type: ignore[no-any-return]
     except (pl.exceptions.PolarsError, OSError) as error:
         _check_even(source, separator, width)
-        with reading(source.label, "a table of separated values"):
+        with reading(source.label, TABLE):
             raise error
     if frame.width != width:
         _check_even(source, separator, width)
-        raise InputError(
-            f"{source.label} has a first line of {counted(width, 'name')} over {counted(frame.width, 'column')}. "
-            "Check its quotes."
-        )
+        over = f"a first line of {counted(width, 'name')} over {counted(frame.width, 'column')}"
+        raise InputError(f"{source.label} has {over}. Check its quotes.")
     return frame
 
 
-def _with_text(frame: Any, source: Source, separator: str, named: bool, text: list[str]) -> Any:
+def _with_text(frame: DataFrame, source: Source, separator: str, named: bool, text: list[str]) -> DataFrame:
     """Return the frame with the columns that were called text as they are written: only an empty field is missing there."""
     if not text:
         return frame
-    pl = polars()
     places = [frame.columns.index(name) for name in text]
-    with reading(source.label, "a table of separated values"):
-        raw = pl.read_csv(source.native, separator=separator, has_header=named, columns=places, infer_schema=False)
+    with reading(source.label, TABLE):
+        raw = polars().read_csv(source.native, separator=separator, has_header=named, columns=places, infer_schema=False)
     columns = [column(raw, name).str.strip_chars() for name in raw.columns]
     return frame.with_columns(s.set(s == "", None).alias(name) for s, name in zip(columns, text, strict=True))
 
@@ -247,30 +209,25 @@ def _with_text(frame: Any, source: Source, separator: str, named: bool, text: li
 def _check_even(source: Source, separator: str, width: int) -> None:
     """Name the first line that does not have as many fields as the first."""
     try:
-        for number, record in enumerate(_records(source, separator), start=1):
-            if record and len(record) != width:
-                raise InputError(
-                    f"Every line must have as many fields as the first. Line {number} of {source.label} has {len(record)}, the "
-                    f"first has {width}; check that line for a missing or unquoted {separator!r}."
-                )
-    except UnicodeDecodeError as error:
-        raise not_utf8(source, error) from error
+        with _in_utf8(source.label):
+            for number, record in enumerate(_records(source, separator), start=1):
+                if record and len(record) != width:
+                    raise InputError(
+                        f"Every line must have as many fields as the first. Line {number} of {source.label} has {len(record)}, "
+                        f"the first has {width}; check that line for a missing or unquoted {separator!r}."
+                    )
     except csv.Error as error:
         raise InputError(f"{source.label} cannot be read as a table ({error}). Check its quotes.") from error
 
 
-RECORDS = 'Write each row as {"a": 1, "b": 2}, in a list or on lines of their own (pandas: orient="records")'
-SPACE = b"\xef\xbb\xbf \t\r\n"
-
-
 def read_json(source: Source, options: ReadOptions) -> FileSample:
     """Read objects, a row each; which way they are written, the first character says."""
-    start = check_text(source, options.limit).lstrip(SPACE)[:1]
+    start = _check_text(source, options.limit).lstrip(SPACE)[:1]
     if not start:
         raise InputError(f"{source.label} is empty. Check how it was written.")
-    lines: Any = io.BytesIO(_as_lines(source)) if start == b"[" else source.native
+    lines = io.BytesIO(_as_lines(source)) if start == b"[" else source.native
     with reading(source.label, "JSON lines"):
-        frame = polars().read_ndjson(lines, infer_schema_length=None)
+        frame: DataFrame = polars().read_ndjson(lines, infer_schema_length=None)
     if len(frame) == 1 and all(dtype.is_nested() for dtype in frame.dtypes):
         raise InputError(f"{source.label} holds columns, not rows. {RECORDS}.")
     return infer_types(frame, source.label, options, [])
@@ -278,13 +235,9 @@ def read_json(source: Source, options: ReadOptions) -> FileSample:
 
 def _as_lines(source: Source) -> bytes:
     """Return the items of a list on lines of their own, which is what the strict reader takes."""
-    with source.open() as file:
-        content = file.read()
-    with reading(source.label, "JSON"):
-        try:
-            items = json.loads(content.decode("utf-8-sig"), parse_constant=lambda _: None)  # NaN is no JSON: missing
-        except UnicodeDecodeError as error:
-            raise not_utf8(source, error) from error
+    content = source.read()
+    with reading(source.label, "JSON"), _in_utf8(source.label):
+        items = json.loads(content.decode("utf-8-sig"), parse_constant=lambda _: None)  # NaN is no JSON: missing
     for number, item in enumerate(items):
         if not isinstance(item, dict):
             raise InputError(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.data.preparation import PreparedPool
-from cpmmd.kernels.base import Tensors, TrainedFamily
+from cpmmd.kernels.base import Description, Tensors, TrainedFamily
 
 if TYPE_CHECKING:
     import torch
@@ -38,8 +38,8 @@ class Deep(TrainedFamily):
         ``"torch"`` (uniform, variance 1/(3 fan_in)), ``"kaiming"`` (normal, variance 2/fan_in, zero biases: the paper's regime)
         or ``"xavier"``.
     gain : float
-        Factor on the starting weights of every layer. Where features start far apart (kernel matrix close to the identity) only a
-        penalty moves them, so this number decides how the criteria compare.
+        Factor on the starting weights. Where features start far apart (kernel matrix close to the identity) only a penalty moves
+        them, so this number decides how the criteria compare.
     bias : bool
         Whether layers have biases.
     surrogate_width : int or None
@@ -47,8 +47,7 @@ class Deep(TrainedFamily):
     module : torch.nn.Module, optional
         Your own network, used instead of the MLP: any ``torch.nn.Module`` from rows to features. It is copied, never changed.
     lipschitz : callable, optional
-        For modules with layers whose Lipschitz constant is not known: a function from the dict of trained parameters to a
-        scalar tensor that bounds it.
+        For modules with layers of unknown Lipschitz constant: from the dict of trained parameters to a scalar tensor, a bound.
 
     Notes
     -----
@@ -95,20 +94,18 @@ class Deep(TrainedFamily):
             raise validation.wrong("lipschitz", "must be a function", self.lipschitz)
 
     def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> DeepTrainable:
-        """Return this class on one training half, for gradient ascent."""
         from cpmmd.kernels.deep.feature_kernel import DeepTrainable
 
         return DeepTrainable(self, train, dtype, device)
 
     @classmethod
-    def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> DeepKernel:
-        """Return the kernel that was saved; one of a user's own module needs that module."""
+    def restore(cls, described: Description, tensors: Tensors, module: nn.Module | None) -> DeepKernel:
         from cpmmd.kernels.deep.feature_kernel import DeepKernel
 
         return DeepKernel.restore(described, tensors, module)
 
     def for_calibration(self) -> tuple[Deep, str]:
-        """Return the family that C1 is calibrated on, and a note where it is not this one."""
+        """Return a narrower network from a width of 500 on: the paper's surrogate rule."""
         surrogate = self.surrogate_width
         if self.module is not None or self.width < WIDE or surrogate is None:
             return self, ""
@@ -166,14 +163,12 @@ class Mixture(TrainedFamily):
         validation.open_unit("epsilon", self.epsilon)
 
     def trainable(self, train: PreparedPool, dtype: torch.dtype, device: str) -> MixtureTrainable:
-        """Return this class on one training half, for gradient ascent."""
         from cpmmd.kernels.deep.mixture import MixtureTrainable
 
-        return MixtureTrainable(self, self.features.trainable(train, dtype, device))
+        return MixtureTrainable(self, train, dtype, device)
 
     @classmethod
-    def restore(cls, described: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> MixtureKernel:
-        """Return the kernel that was saved."""
+    def restore(cls, described: Description, tensors: Tensors, module: nn.Module | None) -> MixtureKernel:
         from cpmmd.kernels.deep.mixture import MixtureKernel
 
         return MixtureKernel.restore(described, tensors, module)

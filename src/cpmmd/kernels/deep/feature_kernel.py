@@ -5,38 +5,31 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import nn
+from torch.autograd.function import BackwardCFunction, FunctionCtx
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels
 from cpmmd.core.plain import PlainDict
 from cpmmd.data.preparation import PreparedPool
 from cpmmd.errors import InputError
-from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import GaussianBased, Kernel, Tensors
+from cpmmd.kernels.bandwidth import Bandwidth, FeatureKernel
+from cpmmd.kernels.base import Description, Kernel, Tensors
 from cpmmd.kernels.deep.families import Deep
 from cpmmd.kernels.deep.networks import Mlp, ModuleNetwork, Network, Parameters, SpectralNorms
 from cpmmd.kernels.linear_map import LinearMap, LinearMapKernel
 
-# Gaussian Gram matrices of stacked features, with a backward pass of one product.
-
 
 class GaussianGram(torch.autograd.Function):
-    """exp(-|f_i - f_j|^2 / 2) of (E, n, k) features.
-
-    With G = (dJ/dK) * K, dJ/df_i = sum_j (G_ij + G_ji)(f_j - f_i): two thin products instead of what automatic
-    differentiation would keep and multiply.
-    """
+    """exp(-|f_i - f_j|^2 / 2) of (E, n, k) features, differentiable."""
 
     @staticmethod
-    def forward(ctx: Any, features: torch.Tensor) -> torch.Tensor:
-        """Return the (E, n, n) kernel matrices."""
+    def forward(ctx: FunctionCtx, features: torch.Tensor) -> torch.Tensor:
         half = 0.5 * (features * features).sum(dim=-1)
         K = torch.bmm(features, features.mT)
         K.sub_(half.unsqueeze(1)).sub_(half.unsqueeze(2)).clamp_(max=0.0).exp_()
@@ -44,9 +37,11 @@ class GaussianGram(torch.autograd.Function):
         return K
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-        """Return dJ/d(features)."""
-        features, K = ctx.saved_tensors
+    def backward(ctx: BackwardCFunction, grad: torch.Tensor) -> torch.Tensor:
+        # With G = (dJ/dK) * K, dJ/df_i = sum_j (G_ij + G_ji)(f_j - f_i): two thin products instead of what automatic
+        # differentiation would keep and multiply.
+        saved: Sequence[torch.Tensor] = ctx.saved_tensors
+        features, K = saved
         G = grad * K
         sums = (G.sum(dim=2) + G.sum(dim=1)).unsqueeze(-1)
         gradient: torch.Tensor = torch.baddbmm(torch.bmm(G.mT, features), G, features).sub_(sums * features)
@@ -59,30 +54,33 @@ def gaussian_gram(features: torch.Tensor) -> torch.Tensor:
     return K
 
 
-def unit_diagonal(K: torch.Tensor) -> torch.Tensor:
-    """Return stacked kernel matrices with a diagonal of exactly one, which parameters cannot move.
+class Trainable(ABC):
+    """A Gaussian kernel on the features of a network, on one training half: what gradient ascent needs of it."""
 
-    The criteria take k(x, x) = 1 for granted (the squared MMD by what it leaves out, the variance by what it keeps); computed, it
-    is 1 up to rounding, and so is its gradient 0.
-    """
-    return K.masked_fill(torch.eye(K.shape[-1], dtype=torch.bool, device=K.device), 1.0)
-
-
-class Trainable(Protocol):
-    """A kernel class on one training half, in the form that gradient ascent needs."""
+    def __init__(self, network: Network, inputs: Array, dtype: torch.dtype, device: str) -> None:
+        self.network = network
+        self.dtype, self.device = dtype, device
+        self._rows = torch.as_tensor(inputs, dtype=dtype, device=device)
+        self._lipschitz = network.lipschitz()
 
     def initialise(self, seeds: list[int]) -> Parameters:
         """Return starting parameters of one member for each seed."""
+        return self.network.initialise(seeds, self.dtype, self.device)
 
     def inputs(self) -> torch.Tensor:
         """Return the rows as the network sees them."""
+        return self._rows
 
     def gram(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
         """Return the (E, n, n) kernel matrices of rows."""
+        return gaussian_gram(self.network.features(parameters, rows))
 
     def lipschitz(self, parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return L(h) and the spectral product of each member, on the mapped inputs."""
+        """Return L(h) and the spectral product of each member, on the mapped inputs; of a network they are the same."""
+        product = self._lipschitz(parameters)
+        return product, product
 
+    @abstractmethod
     def freeze(self, parameters: Parameters, spectral_product: float) -> Kernel:
         """Return the kernel of one member (parameters without the first dimension)."""
 
@@ -106,55 +104,32 @@ def input_map(family: Deep, train: PreparedPool) -> tuple[Array, float]:
     return centre, spread * float(np.sqrt(np.mean(((train.matrix - centre) / spread) ** 2)))
 
 
-class NetworkTrainable(ABC):
-    """A Gaussian kernel on the features of a network, on one training half."""
-
-    def __init__(self, network: Network, inputs: Array, dtype: torch.dtype, device: str) -> None:
-        self.network = network
-        self.dtype, self.device = dtype, device
-        self._rows = torch.as_tensor(inputs, dtype=dtype, device=device)
-        self._lipschitz = network.lipschitz()
-
-    def initialise(self, seeds: list[int]) -> Parameters:
-        """Return starting parameters of one member for each seed."""
-        return self.network.initialise(seeds, self.dtype, self.device)
-
-    def inputs(self) -> torch.Tensor:
-        """Return the mapped rows."""
-        return self._rows
-
-    def gram(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
-        """Return the kernel matrices of the features."""
-        return gaussian_gram(self.network.features(parameters, rows))
-
-    def lipschitz(self, parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the spectral product, twice: it is the Lipschitz bound."""
-        product = self._lipschitz(parameters)
-        return product, product
-
-    @abstractmethod
-    def freeze(self, parameters: Parameters, spectral_product: float) -> Kernel:
-        """Return the trained kernel of one member."""
-
-
-class DeepTrainable(NetworkTrainable):
+class DeepTrainable(Trainable):
     """H_deep on one training half."""
 
     def __init__(self, family: Deep, train: PreparedPool, dtype: torch.dtype, device: str) -> None:
-        self.family = family
+        self.deep = family
         self.centre, self.scale = input_map(family, train)
         self.row_shape = train.row_shape or (train.matrix.shape[1],)
         network = network_of(family, train.matrix.shape[1], self.row_shape)
         super().__init__(network, (train.matrix - self.centre) / self.scale, dtype, device)
 
-    def freeze(self, parameters: Parameters, spectral_product: float) -> DeepKernel:
-        """Return the trained kernel of one member."""
+    def freeze(self, parameters: Parameters, spectral_product: float) -> Kernel:
+        return self.freeze_network(parameters, spectral_product)
+
+    def freeze_network(self, parameters: Parameters, spectral_product: float) -> DeepKernel:
+        """Return the kernel on the features of one member."""
         weights = {name: p.detach().cpu().clone() for name, p in parameters.items()}
-        return DeepKernel(self.family, self.row_shape, weights, self.centre, self.scale, spectral_product)
+        return DeepKernel(self.deep, self.row_shape, weights, self.centre, self.scale, spectral_product)
+
+
+# The options of a network that a file holds: all but the user's own module and its bound.
+OPTIONS = ("width", "depth", "out", "activation", "init", "gain", "bias", "surrogate_width")
+PARAMETER = "parameter."  # before the names of its weights in a file
 
 
 @dataclass(frozen=True, eq=False)
-class DeepKernel(GaussianBased):
+class DeepKernel(FeatureKernel):
     """A trained feature kernel, frozen."""
 
     family: Deep
@@ -164,6 +139,18 @@ class DeepKernel(GaussianBased):
     centre: Array
     scale: float
     spectral_product: float  # lipschitz bound of the network itself; ``lipschitz`` includes the input scale
+
+    described = ("module", "row_shape", "scale", "spectral_product", "lipschitz")
+
+    @property
+    def options(self) -> PlainDict:
+        """The options of the family that a file holds."""
+        return {name: getattr(self.family, name) for name in OPTIONS}
+
+    @property
+    def module(self) -> str | None:
+        """The class of the user's own network, if it is one."""
+        return None if self.family.module is None else type(self.family.module).__name__
 
     @property
     def lipschitz(self) -> float:
@@ -182,59 +169,36 @@ class DeepKernel(GaussianBased):
             blocks = [network.features(stacked, block)[0] for block in torch.split(inputs, 8192)]
         return np.asarray(torch.cat(blocks).numpy(), dtype=np.float64)
 
-    def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
-        return Bandwidth().gram(1.0, self.features(rows), None if others is None else self.features(others))
-
     def tensors(self) -> Tensors:
-        """The arrays that make the kernel, for saving."""
-        weights = {f"parameter.{name}": p.numpy() for name, p in self.parameters.items()}
-        return {**weights, "centre": self.centre}
-
-    def to_dict(self) -> PlainDict:
-        """Describe the kernel in plain JSON types."""
-        options = {name: getattr(self.family, name) for name in DESCRIBED}
-        return {
-            "family": "Deep",
-            "options": options,
-            "module": None if self.family.module is None else type(self.family.module).__name__,
-            "row_shape": list(self.row_shape),
-            "scale": self.scale,
-            "spectral_product": self.spectral_product,
-            "lipschitz": self.lipschitz,
-        }
+        """Return the weights and the inputs' centre."""
+        return {**{PARAMETER + name: p.numpy() for name, p in self.parameters.items()}, "centre": self.centre}
 
     @classmethod
-    def restore(cls, description: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> DeepKernel:
-        """Rebuild a saved kernel; one of a user's own module needs that module."""
-        if description["module"] is not None and module is None:
-            raise InputError(f"The kernel was trained on a module of your own ({description['module']}). Pass it as module=.")
-        family = Deep(**description["options"], module=module)
-        names = [name for name in tensors if name.startswith("parameter.")]
+    def restore(cls, described: Description, tensors: Tensors, module: nn.Module | None) -> DeepKernel:
+        """Return the kernel that was saved; one of a user's own module needs that module."""
+        if described["module"] is not None and module is None:
+            raise InputError(f"The kernel was trained on a module of your own ({described['module']}). Pass it as module=.")
+        family = Deep(**described["options"], module=module)
+        names = [name for name in tensors if name.startswith(PARAMETER)]
         if module is None and len(names) != (family.depth + 1) * (1 + family.bias):
             raise InputError(f"The file's weights are not those of a network of {family.depth} hidden layers. Save it again.")
         kernel = cls(
             family=family,
-            row_shape=tuple(description["row_shape"]),
-            parameters={n.removeprefix("parameter."): torch.from_numpy(np.array(tensors[n])) for n in names},
+            row_shape=tuple(described["row_shape"]),
+            parameters={name.removeprefix(PARAMETER): torch.from_numpy(np.array(tensors[name])) for name in names},
             centre=np.array(tensors["centre"], dtype=np.float64),
-            scale=validation.positive("scale", description["scale"]),
-            spectral_product=validation.non_negative("spectral_product", description["spectral_product"]),
+            scale=validation.positive("scale", described["scale"]),
+            spectral_product=validation.positive("spectral_product", described["spectral_product"], or_zero=True),
         )
         kernel.features(kernel.centre[None])  # weights that do not fit together fail here, not in the first test
         return kernel
 
     def __str__(self) -> str:
-        deep = self.family
-        what = type(deep.module).__name__ if deep.module is not None else f"MLP of {deep.depth} layers of {deep.width}"
+        what = self.module or f"MLP of {self.family.depth} layers of {self.family.width}"
         return f"Gaussian on {what} features, spectral product {self.spectral_product:.4g}"
 
 
-DESCRIBED = ("width", "depth", "out", "activation", "init", "gain", "bias", "surrogate_width")
-
-
 # Linear maps while they are trained: a network of one layer without bias, or of one factor a column.
-
 
 # Sides up to this are decomposed exactly. A map starts as a multiple of the identity, whose singular values are all the same:
 # there is no leading one to follow until training has drawn them apart.
@@ -243,7 +207,7 @@ MEDIAN_ROWS = 1000  # for the median distance, spread evenly over the half
 ROUNDING = 8 * np.finfo(np.float64).eps  # of the largest value: what sums in another order differ by
 
 
-class LinearTrainable(NetworkTrainable):
+class LinearTrainable(Trainable):
     """Linear maps on one training half."""
 
     def __init__(self, family: LinearMap, train: PreparedPool, dtype: torch.dtype, device: str) -> None:
@@ -257,7 +221,6 @@ class LinearTrainable(NetworkTrainable):
         super().__init__(network, inputs, dtype, device)
 
     def freeze(self, parameters: Parameters, spectral_product: float) -> LinearMapKernel:  # noqa: ARG002 - W tells it
-        """Return the trained kernel of one member."""
         weight = parameters["weight"].detach().cpu().double().numpy()
         matrix = np.diag(weight) if self.family.diagonal else weight.T.copy()
         return LinearMapKernel(self.family, matrix, self.centre, self.scale, self.varying)
@@ -289,10 +252,10 @@ class LinearMaps(Network):
     bandwidth: float
 
     def initialise(self, seeds: list[int], dtype: torch.dtype, device: str) -> Parameters:
-        """Start at the median bandwidth: the identity, or a random projection that keeps lengths on average."""
         return {"weight": torch.stack([self._member(seed) for seed in seeds]).to(device, dtype)}
 
     def _member(self, seed: int) -> torch.Tensor:
+        """Start at the median bandwidth: the identity, or a random projection that keeps lengths on average."""
         if self.diagonal:
             return torch.full((self.columns,), 1 / self.bandwidth, dtype=torch.float64)
         if self.rows == self.columns:
@@ -302,7 +265,6 @@ class LinearMaps(Network):
         return start
 
     def features(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
-        """One batched product."""
         weight = parameters["weight"]
         if self.diagonal:
             return rows * weight.unsqueeze(1)

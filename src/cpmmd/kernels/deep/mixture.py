@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,70 +10,70 @@ from torch import nn
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
-from cpmmd.core.plain import PlainDict
+from cpmmd.data.preparation import PreparedPool
 from cpmmd.kernels.bandwidth import Bandwidth
-from cpmmd.kernels.base import GaussianBased, Tensors
+from cpmmd.kernels.base import Description, FrozenKernel, Tensors
 from cpmmd.kernels.deep.families import Mixture
-from cpmmd.kernels.deep.feature_kernel import DeepKernel, DeepTrainable, gaussian_gram, unit_diagonal
+from cpmmd.kernels.deep.feature_kernel import DeepKernel, DeepTrainable, gaussian_gram
 from cpmmd.kernels.deep.networks import Parameters
 
 SCALARS = ("log_feature_bandwidth", "log_input_bandwidth", "logit_epsilon")
 
 
-class MixtureTrainable:
+class MixtureTrainable(DeepTrainable):
     """Liu's mixture on one training half."""
 
-    def __init__(self, family: Mixture, deep: DeepTrainable) -> None:
-        self.family, self.deep = family, deep
+    def __init__(self, family: Mixture, train: PreparedPool, dtype: torch.dtype, device: str) -> None:
+        super().__init__(family.features, train, dtype, device)
+        self.family = family
         self._distances: torch.Tensor | None = None
 
     def initialise(self, seeds: list[int]) -> Parameters:
         """Return the network's parameters and the three scalars."""
-        rows = self.deep.inputs()
-        input_bandwidth = self.family.input_bandwidth or _median_distance(rows)
-        start = {
-            "log_feature_bandwidth": np.log(self.family.feature_bandwidth),
-            "log_input_bandwidth": np.log(input_bandwidth),
-            "logit_epsilon": np.log(self.family.epsilon / (1 - self.family.epsilon)),
-        }
-        scalars = {
-            name: torch.full((len(seeds),), float(value), dtype=rows.dtype, device=rows.device) for name, value in start.items()
-        }
-        return {**self.deep.initialise(seeds), **scalars}
-
-    def inputs(self) -> torch.Tensor:
-        """Return the mapped rows."""
-        return self.deep.inputs()
+        rows = self.inputs()
+        starts = (
+            np.log(self.family.feature_bandwidth),
+            np.log(self.family.input_bandwidth or _median_distance(rows)),
+            np.log(self.family.epsilon / (1 - self.family.epsilon)),
+        )
+        scalars = (torch.full((len(seeds),), float(value), dtype=rows.dtype, device=rows.device) for value in starts)
+        return {**super().initialise(seeds), **dict(zip(SCALARS, scalars, strict=True))}
 
     def gram(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
-        """Return the mixture's kernel matrices."""
+        """Return [(1 - eps) kappa + eps] q, its diagonal exactly one, which parameters cannot move."""
         feature_bandwidth, input_bandwidth, epsilon = _scalars(parameters)
-        features = self.deep.network.features(_weights(parameters), rows)
+        features = self.network.features(_weights(parameters), rows)
         kappa = gaussian_gram(features / feature_bandwidth.view(-1, 1, 1))
         q = torch.exp(-self._squared_distances(rows) / (2 * input_bandwidth.square().view(-1, 1, 1)))
         weight = epsilon.view(-1, 1, 1)
-        return unit_diagonal(((1 - weight) * kappa + weight) * q)
+        K = ((1 - weight) * kappa + weight) * q
+        # The criteria take k(x, x) = 1 for granted (the squared MMD by what it leaves out, the variance by what it keeps);
+        # computed, it is 1 up to rounding, and so is its gradient 0.
+        return K.masked_fill(torch.eye(K.shape[-1], dtype=torch.bool, device=K.device), 1.0)
 
     def _squared_distances(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return them exactly zero between equal rows; those of the whole training half are computed once."""
-        if rows is not self.deep.inputs():
-            return squared_distances(rows)
-        if self._distances is None:
-            self._distances = squared_distances(rows)
-        return self._distances
+        """Return |x_i - x_j|^2, exactly zero between equal rows; those of the whole training half are computed once."""
+        whole = rows is self.inputs()
+        if whole and self._distances is not None:
+            return self._distances
+        # From differences of coordinates: products would leave up to 1e-4 between equal rows in single precision. Where all
+        # other values of q are next to nothing, that rounding is all that a bandwidth's gradient has, and Adam makes full steps
+        # of it.
+        apart = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist").square()
+        if whole:
+            self._distances = apart
+        return apart
 
     def lipschitz(self, parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
         """Return (1 - eps) Pi / feature_bandwidth + eps / input_bandwidth, and Pi."""
         feature_bandwidth, input_bandwidth, epsilon = _scalars(parameters)
-        _, product = self.deep.lipschitz(_weights(parameters))
+        _, product = super().lipschitz(_weights(parameters))
         return (1 - epsilon) * product / feature_bandwidth + epsilon / input_bandwidth, product
 
     def freeze(self, parameters: Parameters, spectral_product: float) -> MixtureKernel:
-        """Return the trained kernel of one member."""
-        deep = self.deep.freeze(_weights(parameters), spectral_product)
-        stacked = {name: p.detach().cpu().double().unsqueeze(0) for name, p in parameters.items() if name in SCALARS}
-        values = [float(value[0]) for value in _scalars(stacked)]
-        return MixtureKernel(self.family, deep, *values)
+        network = self.freeze_network(_weights(parameters), spectral_product)
+        stacked = {name: parameters[name].detach().cpu().double().unsqueeze(0) for name in SCALARS}
+        return MixtureKernel(self.family, network, *(float(value[0]) for value in _scalars(stacked)))
 
 
 def _scalars(parameters: Parameters) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -91,15 +89,6 @@ def _weights(parameters: Parameters) -> Parameters:
     return {name: p for name, p in parameters.items() if name not in SCALARS}
 
 
-def squared_distances(rows: torch.Tensor) -> torch.Tensor:
-    """Return |x_i - x_j|^2 from differences of coordinates.
-
-    Products would leave up to 1e-4 between equal rows in single precision. Where all other values of q are next to nothing, that
-    rounding is all that a bandwidth's gradient has, and Adam makes full steps of it.
-    """
-    return torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist").square()
-
-
 def _median_distance(rows: torch.Tensor) -> float:
     distances = torch.pdist(rows)
     distinct = distances[distances > 0]
@@ -107,7 +96,7 @@ def _median_distance(rows: torch.Tensor) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureKernel(GaussianBased):
+class MixtureKernel(FrozenKernel):
     """A trained mixture, frozen; bandwidths are on the mapped inputs."""
 
     family: Mixture
@@ -116,6 +105,9 @@ class MixtureKernel(GaussianBased):
     input_bandwidth: float
     epsilon: float
 
+    options = {}  # noqa: RUF012 - the numbers below say more than where training began
+    described = ("feature_bandwidth", "input_bandwidth", "epsilon", "lipschitz", "deep")
+
     @property
     def lipschitz(self) -> float:
         """The heuristic's L: no Lipschitz constant of a feature map exists."""
@@ -123,26 +115,21 @@ class MixtureKernel(GaussianBased):
         return heuristic / self.deep.scale
 
     def gram(self, rows: Array, others: Array | None = None) -> Array:
-        """Kernel matrix of ``rows`` with ``others`` (or with themselves)."""
+        """Return [(1 - eps) kappa + eps] q."""
         features = self.deep.features(rows), None if others is None else self.deep.features(others)
         kappa = Bandwidth().gram(self.feature_bandwidth, *features)
         q = Bandwidth().gram(self.input_bandwidth * self.deep.scale, rows, others)
         return np.asarray(((1 - self.epsilon) * kappa + self.epsilon) * q)
 
     def tensors(self) -> Tensors:
-        """The arrays that make the kernel, for saving."""
+        """Return the arrays of the network."""
         return self.deep.tensors()
 
-    def to_dict(self) -> PlainDict:
-        """Describe the kernel in plain JSON types."""
-        scalars = {name: getattr(self, name) for name in ("feature_bandwidth", "input_bandwidth", "epsilon")}
-        return {"family": "Mixture", "options": {}, **scalars, "lipschitz": self.lipschitz, "deep": self.deep.to_dict()}
-
     @classmethod
-    def restore(cls, description: Mapping[str, Any], tensors: Tensors, module: nn.Module | None) -> MixtureKernel:
-        """Rebuild a saved kernel."""
-        deep = DeepKernel.restore(description["deep"], tensors, module)
-        scalars = (validation.positive(name, description[name]) for name in ("feature_bandwidth", "input_bandwidth", "epsilon"))
+    def restore(cls, described: Description, tensors: Tensors, module: nn.Module | None) -> MixtureKernel:
+        """Return the kernel that was saved."""
+        deep = DeepKernel.restore(described["deep"], tensors, module)
+        scalars = (validation.positive(name, described[name]) for name in ("feature_bandwidth", "input_bandwidth", "epsilon"))
         return cls(Mixture(features=deep.family), deep, *scalars)
 
     def __str__(self) -> str:

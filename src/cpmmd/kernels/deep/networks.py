@@ -15,9 +15,6 @@ from torch import nn
 
 from cpmmd.errors import InputError
 
-# Spectral norms of stacked matrices that change from step to step, differentiable.
-
-
 SMALL = 32  # sides up to this are decomposed exactly
 BLOCK = 8  # singular vectors followed
 DEPTH = 3  # products with W'W in a round
@@ -26,12 +23,11 @@ MAX_ROUNDS = 20
 
 
 class SpectralNorms:
-    """Largest singular values of a stack of matrices, each call starting from where the last one ended.
+    """Spectral norms of a stack of matrices that change from step to step, differentiable: u' W v with u and v held.
 
-    Small sides are decomposed exactly; of others a block of leading singular vectors is followed by a warm-started block Krylov
-    iteration on W'W. (Plain power iteration is not enough: the first steps of Adam add a direction that overtakes the
-    followed one, and two iterations a step were seen to be wrong by 5 to 50%.) The value is u' W v, whose gradient with u
-    and v held is the gradient of the norm.
+    Small sides are decomposed exactly; of others a block of leading singular vectors is followed by block Krylov iteration on
+    W'W, each call starting from where the last one ended. (Plain power iteration was wrong by 5 to 50%: the first steps of Adam
+    add a direction that overtakes the followed one.)
     """
 
     def __init__(self, *, exact_side: int = SMALL) -> None:
@@ -102,28 +98,13 @@ class Network(ABC):
         """Return a function from parameters to the (E,) Lipschitz bounds, for parameters that change slowly."""
 
 
-def _normal(variance: float, shape: tuple[int, int], generator: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
-    return math.sqrt(variance) * torch.randn(shape, generator=generator, dtype=dtype)
-
-
-def _uniform(bound: float, shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
-    return bound * (2 * torch.rand(shape, generator=generator, dtype=dtype) - 1)
-
-
-def _init_kaiming(shape: tuple[int, int], bias: bool, g: torch.Generator, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
-    return _normal(2 / shape[0], shape, g, dtype), torch.zeros(shape[1] if bias else 0, dtype=dtype)
-
-
-def _init_xavier(shape: tuple[int, int], bias: bool, g: torch.Generator, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
-    return _normal(2 / sum(shape), shape, g, dtype), torch.zeros(shape[1] if bias else 0, dtype=dtype)
-
-
-def _init_torch(shape: tuple[int, int], bias: bool, g: torch.Generator, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
-    bound = 1 / math.sqrt(shape[0])  # uniform of variance 1/(3 fan_in), as torch.nn.Linear
-    return _uniform(bound, shape, g, dtype), _uniform(bound, (shape[1] if bias else 0,), g, dtype)
-
-
-STARTS = {"kaiming": _init_kaiming, "torch": _init_torch, "xavier": _init_xavier}
+def _start(init: str, shape: tuple[int, int], biases: int, g: torch.Generator, dtype: torch.dtype) -> list[torch.Tensor]:
+    """Draw the weight of a layer and its biases."""
+    fan_in, fan_out = shape
+    if init == "torch":  # uniform of variance 1/(3 fan_in), as torch.nn.Linear
+        return [(2 * torch.rand(size, generator=g, dtype=dtype) - 1) * (1 / math.sqrt(fan_in)) for size in (shape, (biases,))]
+    variance = 2 / fan_in if init == "kaiming" else 2 / (fan_in + fan_out)
+    return [math.sqrt(variance) * torch.randn(shape, generator=g, dtype=dtype), torch.zeros(biases, dtype=dtype)]
 
 
 @dataclass(frozen=True)
@@ -137,32 +118,28 @@ class Mlp(Network):
     gain: float = 1.0
 
     def initialise(self, seeds: list[int], dtype: torch.dtype, device: str) -> Parameters:
-        """Draw the members one after the other, each from its own seed."""
         members = [self._member(torch.Generator().manual_seed(seed), dtype) for seed in seeds]
         return {name: torch.stack([member[name] for member in members]).to(device) for name in members[0]}
 
     def _member(self, generator: torch.Generator, dtype: torch.dtype) -> Parameters:
         drawn = {}
         for layer, shape in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
-            weight, bias = STARTS[self.init](shape, self.bias, generator, dtype)
+            weight, bias = _start(self.init, shape, shape[1] if self.bias else 0, generator, dtype)
             drawn[f"weight{layer}"] = self.gain * weight
             if self.bias:
                 drawn[f"bias{layer}"] = bias
         return drawn
 
     def features(self, parameters: Parameters, rows: torch.Tensor) -> torch.Tensor:
-        """One batched product a layer."""
-        act = FUNCTIONS[self.activation]
         hidden = rows.expand(parameters["weight0"].shape[0], *rows.shape)
-        last = len(self.sizes) - 2
-        for layer in range(last + 1):
+        for layer in range(len(self.sizes) - 1):
+            if layer:
+                hidden = FUNCTIONS[self.activation](hidden)
             weight = parameters[f"weight{layer}"]
             if self.bias:
                 hidden = torch.baddbmm(parameters[f"bias{layer}"].unsqueeze(1), hidden, weight)
             else:
                 hidden = torch.bmm(hidden, weight)
-            if layer < last:
-                hidden = act(hidden)
         return hidden
 
     def lipschitz(self) -> Callable[[Parameters], torch.Tensor]:
@@ -189,7 +166,6 @@ class ModuleNetwork(Network):
             self.steps = lipschitz_steps(module)
 
     def initialise(self, seeds: list[int], dtype: torch.dtype, device: str) -> Parameters:
-        """Stack copies of the module's weights."""
         self.fixed = {n: b.to(device, dtype if b.is_floating_point() else b.dtype) for n, b in self.fixed.items()}
         return {name: p.to(device, dtype).expand(len(seeds), *p.shape).clone() for name, p in self.trained.items()}
 
@@ -217,12 +193,12 @@ class ModuleNetwork(Network):
         """The user's bound, or the product over the known layers."""
         if self.given_lipschitz is not None:
             return torch.func.vmap(self.given_lipschitz)
-        norms = [SpectralNorms() for _ in self.steps]
+        steps = [(step, SpectralNorms()) for step in self.steps]
 
         def bound(parameters: Parameters) -> torch.Tensor:
-            members = next(iter(parameters.values())).shape[0]
-            product = torch.ones(members, dtype=next(iter(parameters.values())).dtype)
-            for step, norm in zip(self.steps, norms, strict=True):
+            first = next(iter(parameters.values()))
+            product = torch.ones(len(first), dtype=first.dtype)
+            for step, norm in steps:
                 product = product * step.bound(parameters, self.fixed, norm)
             return product
 
@@ -256,7 +232,8 @@ ONE_LIPSCHITZ = (
     nn.ReLU, nn.Tanh, nn.Identity, nn.Flatten, nn.Unflatten, nn.Dropout, nn.Dropout2d, nn.Softplus, nn.Hardtanh, nn.ReLU6,
     nn.LogSigmoid, nn.Softsign, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.AdaptiveAvgPool1d, nn.AdaptiveMaxPool1d,
 )  # fmt: skip
-CONSTANTS: dict[type[nn.Module], float] = {nn.Sigmoid: 0.25, nn.GELU: 1.13, nn.SiLU: 1.1}  # largest slopes, rounded up
+# Largest slopes, rounded up.
+SLOPES: dict[type[nn.Module], float] = {**dict.fromkeys(ONE_LIPSCHITZ, 1.0), nn.Sigmoid: 0.25, nn.GELU: 1.13, nn.SiLU: 1.1}
 
 
 def lipschitz_steps(module: nn.Module, prefix: str = "") -> list[LipschitzStep]:
@@ -270,23 +247,19 @@ def _layer_step(layer: nn.Module, prefix: str) -> LipschitzStep:
     if isinstance(layer, nn.Linear):
         return LipschitzStep(1.0, weight=f"{prefix}weight")
     if isinstance(layer, (nn.Conv1d, nn.Conv2d)) and layer.padding_mode == "zeros":
-        # A pixel is in at most ceil(k/s) patches a direction; each patch meets the reshaped weight matrix once.
-        overlaps = math.prod(math.ceil(k / s) for k, s in zip(layer.kernel_size, layer.stride, strict=True))
-        return LipschitzStep(math.sqrt(overlaps), weight=f"{prefix}weight")
+        # Each patch meets the weight, reshaped to a matrix, once.
+        return LipschitzStep(_overlaps(layer.kernel_size, layer.stride), weight=f"{prefix}weight")
     if isinstance(layer, (nn.MaxPool1d, nn.MaxPool2d, nn.AvgPool1d, nn.AvgPool2d)):
-        sides = zip(_pair(layer.kernel_size), _pair(layer.stride or layer.kernel_size), strict=True)
-        return LipschitzStep(math.sqrt(math.prod(math.ceil(k / s) for k, s in sides)))
+        return LipschitzStep(_overlaps(layer.kernel_size, layer.stride or layer.kernel_size))
     if isinstance(layer, (nn.BatchNorm1d, nn.BatchNorm2d)) and layer.affine and layer.track_running_stats:
         return LipschitzStep(1.0, diagonal=(f"{prefix}weight", f"{prefix}running_var", layer.eps))
     if isinstance(layer, nn.LeakyReLU):
         return LipschitzStep(max(1.0, abs(layer.negative_slope)))
     if isinstance(layer, nn.ELU):
         return LipschitzStep(max(1.0, layer.alpha))
-    if isinstance(layer, ONE_LIPSCHITZ):
-        return LipschitzStep(1.0)
-    for kind, constant in CONSTANTS.items():
+    for kind, slope in SLOPES.items():
         if isinstance(layer, kind):
-            return LipschitzStep(constant)
+            return LipschitzStep(slope)
     raise InputError(
         f"No Lipschitz bound is known for the layer {type(layer).__name__} ({prefix.rstrip('.') or 'the module itself'}). Use a "
         "torch.nn.Sequential of linear, convolution, pooling and activation layers, or pass lipschitz=: a function from the dict "
@@ -294,5 +267,7 @@ def _layer_step(layer: nn.Module, prefix: str) -> LipschitzStep:
     )
 
 
-def _pair(value: int | tuple[int, ...]) -> tuple[int, ...]:
-    return value if isinstance(value, tuple) else (value,)
+def _overlaps(sides: int | tuple[int, ...], strides: int | tuple[int, ...]) -> float:
+    """Return the root of how many patches a pixel is in: at most ceil(k/s) a direction."""
+    pairs = zip(*(value if isinstance(value, tuple) else (value,) for value in (sides, strides)), strict=True)
+    return math.sqrt(math.prod(math.ceil(k / s) for k, s in pairs))

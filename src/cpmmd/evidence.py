@@ -1,0 +1,127 @@
+"""Evidence: the exact p-value, where the observed statistic stands among its actions, and scores that make statistics comparable.
+
+Nothing here knows what was compared. A question hands over the values of its statistic under every action (relabelings, signs,
+re-pairings), the observed one first, and how close two values count as equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from cpmmd.core.arrays import Array
+from cpmmd.draws.labels import Draws
+from cpmmd.errors import InputError
+
+LEAST_SKEWNESS = 0.02  # below it the gamma is a normal for every purpose, and its shape overflows
+ActsOn = TypeVar("ActsOn", bound=Draws, contravariant=True)
+
+
+class Statistic(Protocol[ActsOn]):
+    """What a question adds: sums of the data, ready to meet the actions that its null hypothesis allows."""
+
+    @property
+    def tolerance(self) -> float:
+        """Values closer than this are equal but for rounding."""
+        ...
+
+    def values(self, draws: ActsOn) -> Array:
+        """Return the statistic under every action, the observed one first."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The observed statistic among its actions."""
+
+    statistic: float  # of the data as they came
+    null_distribution: Array = field(repr=False)  # of every other action
+    rank: int  # actions, the observed one among them, whose statistic is at least as large: ties count against rejection
+    exhaustive: bool  # whether these are all actions that exist, instead of random ones
+    tolerance: float = 0.0  # values closer than this count as equal
+    ties: int = 1  # actions, the observed one among them, whose statistic equals the observed one
+
+    @property
+    def total(self) -> int:
+        """Number of actions, the observed one among them."""
+        return len(self.null_distribution) + 1
+
+    @property
+    def pvalue(self) -> float:
+        """(1 + #{others >= observed}) / (1 + number of others): never 0."""
+        return self.rank / self.total
+
+    @property
+    def smallest_pvalue(self) -> float:
+        """The smallest p-value that these actions could have given, had the labels been the most extreme ones.
+
+        With few relabelings that is more than 1 over their number: where m = n, exchanging the samples gives the same statistic.
+        """
+        if not self.exhaustive:
+            return 1 / self.total
+        values = np.append(self.null_distribution, self.statistic)
+        close = max(self.tolerance, 1e-9 * float(np.abs(values).max()))
+        return float(np.count_nonzero(values >= values.max() - close) / len(values))
+
+    @classmethod
+    def of(cls, values: Array, *, tolerance: float, exhaustive: bool, statistic: float | None = None) -> Ranking:
+        """Rank the first of exchangeable values among all; ``statistic`` is the same in higher precision, to be reported."""
+        if not np.isfinite(values).all() or not np.isfinite(tolerance):  # NaN compares as most extreme: p would be 0
+            raise InputError(
+                "The test's statistic must be a finite number under every relabeling. It is not: the values are too large or too "
+                "small for double precision. Rescale the columns: divide each by its spread, or by its unit.",
+            )
+        rank = int(np.count_nonzero(values >= values[0] - tolerance))
+        reported = float(values[0]) if statistic is None else statistic
+        ties = rank - int(np.count_nonzero(values > values[0] + tolerance))
+        return cls(reported, values[1:], rank, exhaustive, tolerance, ties)
+
+
+def rank(statistic: Statistic[Any], draws: Draws) -> Ranking:
+    """Rank the observed statistic among its values under all actions."""
+    return Ranking.of(statistic.values(draws), tolerance=statistic.tolerance, exhaustive=draws.exhaustive)
+
+
+def upper_ranks(values: Array, tolerance: float, among: Array | None = None) -> npt.NDArray[np.intp]:
+    """Return for each value how many of ``among`` (or of the values themselves) are at least as large, ties included."""
+    ordered = np.sort(values if among is None else among)
+    return len(ordered) - np.searchsorted(ordered, values - tolerance, side="left")
+
+
+def without_rounding(values: Array, rounding: Array | float) -> Array:
+    """Return statistics of actions (along the last axis), made equal where they differ by no more than rounding.
+
+    Rows of data that are all equal but for one have the same statistic whoever is called X; what is left of it is rounding, and
+    a score relative to its own spread would take that for evidence.
+
+    >>> without_rounding(np.array([[0.0, 1e-18, -1e-18], [0.0, 1.0, 2.0]]), 1e-16).tolist()
+    [[0.0, 0.0, 0.0], [0.0, 1.0, 2.0]]
+    """
+    mean = values.mean(axis=-1, keepdims=True)
+    return np.where(np.abs(values - mean).max(axis=-1, keepdims=True) <= rounding, mean, values)
+
+
+def tail_scores(statistics: Array) -> Array:
+    """Return -log of the upper tail probability of each value among its row, by a Pearson type III fit.
+
+    The null distribution of a squared MMD is a sum of weighted chi-squares: from nearly normal (narrow kernels) to a single
+    chi-square (wide ones). A shifted gamma of the same mean, variance and skewness follows all of them, where a z-score
+    over-rewards the skewed. Its tail is taken by the Wilson-Hilferty cube root, which costs a tenth of the incomplete gamma
+    function. Moments are taken over all relabelings, the observed one among them: a symmetric function. Rows without
+    spread score zero.
+    """
+    centred = statistics - statistics.mean(axis=1, keepdims=True)
+    largest = np.abs(centred).max(axis=1, keepdims=True)
+    flat = largest <= 1e-12 * np.abs(statistics).max(axis=1, keepdims=True)
+    unit = centred / np.where(flat, 1.0, largest)  # tiny statistics would underflow when cubed
+    spread = np.sqrt(np.mean(unit * unit, axis=1, keepdims=True))
+    z = unit / np.where(spread > 0, spread, 1.0)
+    skewness = np.maximum(np.mean(z * z * z, axis=1, keepdims=True), LEAST_SKEWNESS)
+    shape = 4 / skewness**2
+    relative = np.maximum(1 + z / np.sqrt(shape), 0.0)  # gamma variable over its mean
+    normal = (np.cbrt(relative) - 1 + 1 / (9 * shape)) * 3 * np.sqrt(shape)
+    return np.asarray(np.where(flat, 0.0, -special.log_ndtr(-normal)))

@@ -1,1 +1,0 @@
-"""Statistics of kernels under relabelings, and the exact p-values that follow."""
