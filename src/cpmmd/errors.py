@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 LONGEST_TYPED = 64  # characters of a name that are compared
 
@@ -78,6 +78,9 @@ class PythonWords:
     def sample(self, name: str, *, begins: bool = False) -> str:
         """``sample x``, ``the batch``."""
         return f"{'Sample' if begins else 'sample'} {name}" if len(name) == 1 else f"{'The' if begins else 'the'} {name}"
+
+
+Field = Any  # what fills a template: a plain value, a Setting, Parameter or SampleName, or what is Said
 
 
 class Sentence:

@@ -14,7 +14,7 @@ from cpmmd.data.design import AUTO, BLOCKS_NOTE, GROUPS, STRATA, Coded, Design, 
 from cpmmd.data.notices import block_length, notices, telling_columns
 from cpmmd.data.numbers import Chosen, Numbers, Stacked
 from cpmmd.data.table import IMPUTE, Table, check_present, drop_missing, find_gaps, read_table
-from cpmmd.errors import InputError, Said, SampleName, Words, name_some
+from cpmmd.errors import Field, InputError, Said, SampleName, Words, name_some
 
 OTHER_COLUMNS = (
     "{Every} samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that they "
@@ -97,7 +97,7 @@ def _match(tables: Mapping[str, Table], names: tuple[str, str]) -> Table:
     """Return the second of two tables in the form of the first."""
     (a, b), every = (tables[name] for name in names), both(len(tables))
     only = zip(names, (only_in(a.names, b.names), only_in(b.names, a.names)), strict=True) if a.named and b.named else ()
-    fields: dict[str, object] = {"x": SampleName(names[0]), "y": SampleName(names[1]), "Every": every.capitalize()}
+    fields: dict[str, Field] = {"x": SampleName(names[0]), "y": SampleName(names[1]), "Every": every.capitalize()}
     fields["difference"] = Said(_say_difference, tuple(only))
     if len(a.names) != len(b.names):
         raise InputError(OTHER_COLUMNS, **fields, m=len(a.names), n=len(b.names))
@@ -224,7 +224,7 @@ def _block_rows(pool: Pool, asked: DesignOptions, coded: Coded) -> tuple[int | N
     found = block_length(pool, leave=tuple(telling), strata=coded["strata"][0] if "strata" in coded else None)
     if found.rows > min(pool.sizes):
         every, smaller = ("both", "smaller") if len(pool.sizes) == 2 else ("all", "smallest")
-        seen: dict[str, object] = {"length": found.rows, "trait": found.trait, "rows": min(pool.sizes)}
+        seen: dict[str, Field] = {"length": found.rows, "trait": found.trait, "rows": min(pool.sizes)}
         raise InputError(LONG_BLOCKS, parameter="blocks", every=every, smaller=smaller, groups=GROUPS, strata=STRATA, **seen)
     length = f"{found.rows} rows for {found.trait}" if found.trait else "one row, for no dependence was seen"
     return found.rows, [f"{BLOCKS_NOTE}; their length is {length}", *telling.values()]

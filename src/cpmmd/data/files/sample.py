@@ -13,7 +13,7 @@ from cpmmd.core.text import counted
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.source import column, polars
 from cpmmd.data.numbers import Values
-from cpmmd.errors import InputError, Setting, name_some, unknown_name
+from cpmmd.errors import Field, InputError, Setting, name_some, unknown_name
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -72,7 +72,7 @@ FAR = (
     "Dates must be of the years 1 to 9999. {file} has others in {columns}; check their unit, or leave the columns out with "
     "{drop}."
 )
-SETTINGS: dict[str, object] = {
+SETTINGS: dict[str, Field] = {
     "dayfirst": Setting("dayfirst"),
     "decimal": Setting("decimal", ","),
     "date_format": Setting("date_format", "%m/%d/%Y"),
@@ -132,7 +132,7 @@ def infer_types(frame: DataFrame, label: str, options: ReadOptions, notes: list[
 def _meaning(series: Series, name: str, label: str, options: ReadOptions) -> tuple[Series, InputError | None]:
     """Return a text column as numbers or dates where it holds nothing else; and what is wrong with it, if anything."""
 
-    def wrong(sentence: str, **fields: object) -> InputError:
+    def wrong(sentence: str, **fields: Field) -> InputError:
         return InputError(sentence, column=name, file=label, short=_cut(name), **SETTINGS, **fields)
 
     stripped = series.str.strip_chars()
