@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cpmmd.cli.failures import calling_samples, in_command_words
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import COMMAND, note, probability, progress, say, say_end, say_json, say_table, say_verdict
-from cpmmd.cli.settings import STDIN, Answering, Reading, Settings, Typed, command_line
+from cpmmd.cli.settings import STDIN, Answering, Reading, Settings, Typed, check_output, command_line
 from cpmmd.core.text import counted
 from cpmmd.errors import CpmmdError, InputError, Setting
 
@@ -219,15 +219,14 @@ class Watching:
 
     def check(self, files: Sequence[str], reading: Reading, answering: Answering) -> tuple[bool, bool]:
         """Send batches to the monitor, in this order; whether there is an alarm now, and whether any could not be tested."""
-        from cpmmd.core.atomic import check_target, write_whole
+        from cpmmd.core.atomic import write_whole
         from cpmmd.monitoring.monitor import MonitorFile, prometheus_text
 
         collect_garbage_from_now_on()
         used = [self.file, *files, *([] if self.history is None else [self.history])]
         answering.check([*used, *([] if self.metrics is None else [self.metrics])])
         if self.metrics is not None:
-            _check_folder(self.metrics, "metrics")
-            check_target(self.metrics, force=answering.force, inputs=used, ours=_is_metrics)
+            check_output(self.metrics, "metrics", force=answering.force, inputs=used, ours=_is_metrics)
         monitor_file = MonitorFile(self.file, self.history)
         checked = self._send(monitor_file, files, reading, explain=answering.explain)
         monitor = monitor_file.read()
@@ -341,14 +340,11 @@ def fit(
     monitor: bool = False,
 ) -> None:
     """Fit a detector, or a monitor, to a reference and save it."""
-    from cpmmd.core.atomic import check_target
-
     collect_garbage_from_now_on()
     kind = "monitor" if monitor else "detector"
     if monitor and example is not None:
         raise InputError("A monitor learns from no example. Leave out --example, or --monitor.")
-    _check_folder(output, kind)
-    check_target(output, force=force, inputs=[name for name in (file, example) if name is not None])
+    check_output(output, kind, force=force, inputs=[name for name in (file, example) if name is not None])
     if not force:
         _check_not_begun(output)
     with progress("fitting"):
@@ -384,11 +380,6 @@ def _fit(samples: Sequence[FileSample], settings: Settings, *, monitor: bool) ->
     if given:
         raise InputError(f"A monitor takes groups and strata only. Leave out {', '.join(given)}, or --monitor.")
     return DriftMonitor(**keywords).fit(samples[0].data)
-
-
-def _check_folder(file: str, kind: str) -> None:
-    if not Path(file).parent.is_dir():
-        raise InputError(f"There is no folder {str(Path(file).parent)!r} for the {kind}. Make it first.")
 
 
 def _check_not_begun(output: str) -> None:
