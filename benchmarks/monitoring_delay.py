@@ -22,7 +22,7 @@ from benchmarks.monitoring import ALPHA, CHANGES, HORIZON, REFERENCE, ROWS, rows
 from benchmarks.monitoring_ranks import Rank, journal, rank_of, stream_ranks
 from cpmmd import benjamini_hochberg
 from cpmmd.monitoring.answers import estimate
-from cpmmd.monitoring.blocks import first_looks, wealth_of
+from cpmmd.monitoring.bets import first_looks, wealth_of
 
 LOOKS = (1, 4, 8)
 EARLIEST, SPREAD, AFTER = 8, 8, 15

@@ -20,8 +20,18 @@ from cpmmd import DriftMonitor
 from cpmmd.data.table import read_table
 from cpmmd.draws.labels import Relabelings
 from cpmmd.evidence import Ranking
-from cpmmd.monitoring.bets import BETS, EXPONENTS, LEAST_PATIENCE, PATIENCE, PowerBet, boost, lattice_payoffs, move
-from cpmmd.monitoring.blocks import COMPARED, LEAST_COMPARED, first_shares
+from cpmmd.monitoring.bets import (
+    BETS,
+    EXPONENTS,
+    LEAST_PATIENCE,
+    PATIENCE,
+    PowerBet,
+    boost,
+    first_shares,
+    lattice_payoffs,
+    move,
+)
+from cpmmd.monitoring.blocks import COMPARED, LEAST_COMPARED
 from cpmmd.procedures.base import Procedure
 
 BATCHES, PERMUTATIONS, ALPHA = 200, 39, 0.05

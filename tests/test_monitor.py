@@ -9,8 +9,17 @@ from benchmarks.monitoring_streams import largest_wealth
 from cpmmd import DriftMonitor, MMDAgg, SplitTest, two_sample_test
 from cpmmd.errors import CpmmdError, InputError
 from cpmmd.monitoring.answers import estimate
-from cpmmd.monitoring.bets import BETS, EXPONENTS, Saffron, boost, first_bet, mixed_payoff, power_payoffs
-from cpmmd.monitoring.blocks import first_looks, wealth_of
+from cpmmd.monitoring.bets import (
+    BETS,
+    EXPONENTS,
+    Saffron,
+    boost,
+    first_bet,
+    first_looks,
+    mixed_payoff,
+    power_payoffs,
+    wealth_of,
+)
 from helpers import most_rejections
 
 CHEAP = {"method": "median", "n_permutations": 99, "rng": 0}

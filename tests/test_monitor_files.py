@@ -13,7 +13,7 @@ import pytest
 from benchmarks.monitoring_streams import MeanDifference
 from cpmmd import DriftMonitor, History, MonitorFile
 from cpmmd.errors import InputError
-from cpmmd.monitoring.monitor_storage import pack
+from cpmmd.monitoring.states import pack_monitor
 from cpmmd.storage.container import read_file, write_file
 from helpers import mixed_frame
 
@@ -106,6 +106,9 @@ def test_damaged_foreign_and_forged_files_are_refused_with_a_sentence(tmp_path):
         {**description, "recent": [{"key": "a"}]},
         {**description, "params": {**description["params"], "looks": [2]}},
         {**description, "raised": "yes"},
+        {**description, "recent": [{**description["recent"][0], "result": {"pvalue": 0.0}}]},  # a test is never in a file
+        {**description, "recent": [{**description["recent"][0], "looks": []}]},
+        {**description, "identity": "no digest"},
     ]
     for one in forged:
         write_file(path, tensors, one, kind="monitor")
@@ -119,7 +122,7 @@ def test_damaged_foreign_and_forged_files_are_refused_with_a_sentence(tmp_path):
 def test_a_file_from_before_looks_kept_their_wealth_goes_on_with_equal_shares(tmp_path):
     monitor = DriftMonitor(**CHEAP, bet="average", looks=(1, 2)).fit(np.random.default_rng(0).normal(size=(40, 2)))
     monitor.update(np.random.default_rng(1).normal(size=(10, 2)), "day 1")
-    tensors, description = pack(monitor._state)
+    tensors, description = pack_monitor(monitor._state)
     bet = monitor._state.looks[0].bet
     old = {name: values for name, values in tensors.items() if not name.startswith("wealth.")}
     write_file(tmp_path / "old", old, description, kind="monitor")

@@ -29,14 +29,14 @@ from .kernels.deep.families import Mixture as Mixture
 from .kernels.linear_map import LinearMap as LinearMap
 from .kernels.polynomial import Polynomial as Polynomial
 from .monitoring.answers import BatchResult as BatchResult
+from .monitoring.answers import CheckedBatch as CheckedBatch
 from .monitoring.answers import LookResult as LookResult
 from .monitoring.answers import MonitorAnswer as MonitorAnswer
 from .monitoring.answers import Since as Since
-from .monitoring.checking import CheckedBatch as CheckedBatch
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
 from .monitoring.monitor import DriftMonitor as DriftMonitor
-from .monitoring.monitor_file import MonitorFile as MonitorFile
+from .monitoring.monitor import MonitorFile as MonitorFile
 from .procedures.full_sample import FullSampleTest as FullSampleTest
 from .procedures.full_sample import KernelClass as KernelClass
 from .procedures.mmdagg import MMDAgg as MMDAgg

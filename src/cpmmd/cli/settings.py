@@ -159,13 +159,13 @@ class Answering:
         return typer.Exit(ERROR if failed else int(found and not self.exit_zero))
 
 
-def check_output(path: str, what: str, *, force: bool, inputs: Sequence[str]) -> None:
+def check_output(path: str, what: str, *, force: bool, inputs: Sequence[str], ours: Callable[[Path], bool] | None = None) -> None:
     """Refuse a file that could not be written, or would replace what is not ours."""
-    from cpmmd.core.atomic import check_target
+    from cpmmd.core.atomic import check_target, is_ours
 
     if not Path(path).parent.is_dir():
         raise InputError(f"There is no folder {str(Path(path).parent)!r} for the {what}. Make it first.")
-    check_target(path, force=force, inputs=inputs)
+    check_target(path, force=force, inputs=inputs, ours=ours or is_ours)
 
 
 @dataclass(frozen=True)

@@ -86,27 +86,23 @@ def check_target(
         )
 
 
-# One process at a time: a lock that the system takes back from a process that dies.
-
-
 @contextmanager
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold the lock of a file, waiting for whoever has it.
+    """Hold the lock of a file, waiting for whoever has it; the system takes it back from a process that dies.
 
     The lock is a file of its own beside it, since the file itself is replaced whole; it stays, empty.
     """
-    import fcntl
+    from filelock import FileLock
 
     target = Path(path).resolve()
-    beside = target.with_name(f".{target.name}.lock")
+    lock = FileLock(target.with_name(f".{target.name}.lock"), poll_interval=0.01)
     try:
-        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        lock.acquire()
     except OSError as error:
         raise InputError(
             f"{str(path)!r} cannot be locked ({error.strerror}). Its folder must be there and writable.", file=str(path)
         ) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(descriptor)
+        lock.release()

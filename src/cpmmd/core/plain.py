@@ -10,13 +10,24 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
 
 PlainDict = dict[str, Any]  # values are None, booleans, numbers, text, lists and dictionaries of them
+Count = Annotated[int, msgspec.Meta(ge=0)]
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    InMemory: TypeAlias = T | None
+else:
+
+    class InMemory:
+        """The type of a field that no document holds, such as a test: read back it is None, and anything else is refused."""
+
+        def __class_getitem__(cls, _):
+            return None
 
 
 class PlainValue:
@@ -43,13 +54,11 @@ def to_plain(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(k): to_plain(v) for k, v in value.items()}
+        return plain_dict(value)
     if isinstance(value, (list, tuple)):
         return [to_plain(v) for v in value]
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return to_plain(value.tolist())
-    if isinstance(value, np.generic):
-        return to_plain(value.item())
     if isinstance(value, datetime):
         return value.isoformat(timespec="seconds")
     return str(value)
@@ -60,9 +69,9 @@ def plain_dict(value: Mapping[str, Any]) -> PlainDict:
     return {str(k): to_plain(v) for k, v in value.items()}
 
 
-def from_plain(kind: type[T], value: Any) -> T:
+def from_plain(kind: type[T], value: object, *, strict: bool = True) -> T:
     """Return plain JSON types as a value of a dataclass; raises ValueError with the field that does not fit."""
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error

@@ -1,47 +1,105 @@
-"""What a monitor says of one batch."""
+"""What is said of one batch: by a detector, by a monitor, and of a batch that could not be tested."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
+import msgspec
 import numpy as np
 
-from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.plain import Count, InMemory, PlainDict, PlainValue, from_plain
 from cpmmd.core.text import counted
 from cpmmd.data.numbers import category_text
 from cpmmd.data.table import Table
 from cpmmd.errors import CpmmdError, InputError
 from cpmmd.explain.explanation import effect_size
 from cpmmd.explain.values import Explanation
-from cpmmd.monitoring.bets import power_payoff
+from cpmmd.monitoring.bets import power_payoffs
+from cpmmd.monitoring.history import COLUMNS, MONITORED
 from cpmmd.results import TestResult
-
-# Since when: the batch at which a change most likely began, and the evidence for each one.
-
 
 # Of the bet that dates a change. Smaller ones are late where p-values are moderate; larger ones, and the mixture, date a change
 # too early, at a chance dip before it: mean error .6 batches at 0.15 over changes found within five, 1.2 with the mixture.
 EXPONENT = 0.15
+EFFECT_ROWS = 500  # the effect takes a kernel matrix of as many
+LEADING = 3  # columns named
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BatchAnswer(PlainValue):
+    """The answer about one batch; :meth:`to_dict` is the record that a history keeps, all else lives with the test."""
+
+    document: ClassVar[tuple[str, ...]] = tuple(COLUMNS)
+
+    key: str  #: of the batch's content and of what answers: a history knows it by that
+    batch: str  #: what the batch was called when it was tested
+    path: str | None = None  #: the file it came from, where it was one
+    time: datetime  #: when it was tested
+    rows: Count  #: rows of the batch that were tested, without those dropped for missing values
+    pvalue: float  #: of the test, not adjusted
+    adjusted: float | None = None  #: the p-value adjusted for the number of batches that were checked together
+    statistic: float | None = None  #: the test's statistic
+    effect: float | None = None  #: how often a row of the batch is told from one of the others, where it was asked for
+    reject: bool  #: whether the batch differs
+    method: str  #: the test
+    seed: int | None = None  #: what the test's randomness came from
+    columns: tuple[str, ...] = ()  #: the columns that differ most, where it was asked for
+    notes: tuple[str, ...] = ()  #: what was done to the batch to make it fit, and the like
+    known: bool = False  #: whether the batch came before: this is the answer that it got then
+    #: the test, with ``explain`` and all; Y is the batch, X the reference or a part of what came before. None for a known batch
+    result: InMemory[TestResult] = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, result: TestResult, *, batch: str, key: str, **more: Any) -> Self:
+        """Return the answer that a test gives now; fields in ``more`` stand instead of the test's."""
+        own = {name: getattr(result, name) for name in ("pvalue", "statistic", "reject", "method", "seed", "notes")}
+        return cls(batch=batch, key=key, time=datetime.now(UTC), rows=result.sizes[1], result=result, **{**own, **more})
+
+    @classmethod
+    def recall(cls, record: PlainDict) -> Self:
+        """Return the answer of a record: as it was given first, without the test."""
+        try:
+            pvalue = math.nan if record["pvalue"] is None else record["pvalue"]  # of a test that was not made
+            return from_plain(cls, {**record, "pvalue": pvalue, "time": datetime.fromisoformat(record["time"]), "known": True})
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"What is known of a batch cannot be read ({error}). Restore the file from a copy.") from error
+
+    @property
+    def name(self) -> str:
+        """What the batch is called."""
+        return self.batch
+
+    @property
+    def differs(self) -> bool:
+        """Whether the batch differs."""
+        return self.reject
+
+
+class BatchResult(BatchAnswer):
+    """The answer of a detector about one batch; ``reject`` is at the detector's level, or as decided among many."""
+
+    def __str__(self) -> str:
+        verdict = "differs" if self.reject else "no difference found"
+        level = "" if self.result is None else f" {'<=' if self.pvalue <= self.result.alpha else '>'} {self.result.alpha:g}"
+        noted = f"; {counted(len(self.notes), 'note')}" if self.notes else ""
+        return f"{in_one_line(self.name)}: {verdict} (p = {self.pvalue:.4g}{level}), {counted(self.rows, 'row')}{noted}"
 
 
 @dataclass(frozen=True)
-class Since:
+class Since(PlainValue):
     """The estimated first batch of a change."""
 
     name: str  #: what that batch is called
     number: int  #: which batch it is, the first after the reference being 1
     #: for the number of each batch of the last hundred, the product of what the density 0.15 p^-0.85 pays from it to the latest
     #: one: the evidence that a change began there
-    evidence: dict[int, float] = field(repr=False)
-
-    def to_dict(self) -> PlainDict:
-        """Return it in plain JSON types."""
-        return plain_dict(vars(self))
+    evidence: dict[int, float] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         return self.name
@@ -49,73 +107,59 @@ class Since:
 
 def estimate(names: Sequence[str], numbers: Sequence[int], ranks: Sequence[tuple[int, int]]) -> Since:
     """Return where the product of payoffs up to the latest batch is largest; the earliest such batch among equals."""
-    payoffs = [float(np.log(power_payoff(EXPONENT, rank, total))) for rank, total in ranks]
+    payoffs = [float(np.log(power_payoffs(rank, total, EXPONENT))) for rank, total in ranks]
     from_here = np.cumsum(payoffs[::-1])[::-1]
     best = int(np.argmax(from_here))
     evidence = dict(zip(numbers, np.exp(np.minimum(from_here, 700.0)).tolist(), strict=True))
     return Since(names[best], numbers[best], evidence)
 
 
-# Fields of an answer that its record holds under the same name
-SAME = ("number", "rows", "wealth", "alarm", "level", "episode", "alpha", "method", "key", "statistic", "seed", "path", "effect")
-
-
 @dataclass(frozen=True, eq=False)
-class LookResult:
+class LookResult(PlainValue):
     """What one look found when a block of batches ended."""
 
+    document: ClassVar[tuple[str, ...]] = ("batches", "rank", "total", "pvalue", "evalue", "wealth")
+
     batches: int  #: batches of the block; 1 is the batch by itself
-    #: rank, total: rank of the block's statistic among all relabelings, ties broken at random, and their number
-    rank: int
-    total: int
+    rank: Annotated[int, msgspec.Meta(ge=1)]  #: of the block's statistic among all relabelings, ties broken at random
+    total: Annotated[int, msgspec.Meta(ge=1)]  #: number of relabelings
     evalue: float  #: what the bet paid
     wealth: float  #: the look's share of the wealth after it
-    result: TestResult | None = field(default=None, repr=False)  #: the test: X is a part of what came before, Y the block
+    result: InMemory[TestResult] = field(default=None, repr=False)  #: the test: X is a part of what came before, Y the block
 
     @property
     def pvalue(self) -> float:
         """The rank over the number of relabelings: uniform where nothing changed."""
         return self.rank / self.total
 
-    def to_dict(self) -> PlainDict:
-        """Return it in plain JSON types, without the test."""
-        names = ("batches", "rank", "total", "pvalue", "evalue", "wealth")
-        return plain_dict({name: getattr(self, name) for name in names})
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MonitorAnswer(BatchAnswer):
+    """The answer of a monitor about one batch; it ``differs`` under control of the false discovery rate.
 
-@dataclass(frozen=True, eq=False)
-class MonitorAnswer:
-    """The answer of a monitor about one batch."""
+    ``pvalue`` is of the batch by itself against what came before: uniform, and independent of all others, where nothing changed.
+    """
 
-    name: str  #: what the batch is called
-    number: int  #: which batch it is, the first after the reference being 1
-    time: datetime  #: when it was tested
-    rows: int  #: rows of the batch that were tested
+    document: ClassVar[tuple[str, ...]] = (*COLUMNS, *MONITORED)
+
+    number: Count  #: which batch it is, the first after the reference being 1
+    episode: Count  #: how often an alarm was acknowledged or dismissed before
     #: the evidence against "nothing changed" so far: P(ever >= 1 / alpha) <= alpha. A batch that raises the alarm takes it to 1
     #: / alpha and not beyond; later ones do.
     wealth: float
     #: whether the wealth has reached 1 / alpha, now or at an earlier batch that was neither acknowledged nor dismissed
     alarm: bool
     since: Since | None  #: while there is an alarm, the estimated first changed batch with the evidence for each
-    differs: bool  #: whether this batch is one of those that differ, under control of the false discovery rate
-    level: float  #: the level that the batch's p-value was held to for that
-    looks: tuple[LookResult, ...]  #: the batch by itself, and any block of batches that ended with it
-    episode: int  #: how often an alarm was acknowledged or dismissed before
+    level: float  #: the level that the batch's p-value was held to, for whether it differs
     alpha: float  #: probability of a false alarm, ever
-    method: str  #: the test
-    key: str  #: of the batch's name and content
-    statistic: float | None = None  #: of the test of the batch by itself
-    seed: int | None = None  #: what the randomness of that test came from
-    path: str | None = None  #: the file it came from, where it was one
-    effect: float | None = None  #: how often a row of the batch is told from one that came before, where it was asked for
-    columns: tuple[str, ...] = ()  #: the columns that moved most, where it was asked for
-    known: bool = False  #: whether the batch came before, under the same name: it counted then, and this is the answer it got
-    notes: tuple[str, ...] = ()  #: what was done to the batch to make it fit, and the like
+    #: the batch by itself, and any block of batches that ended with it
+    looks: Annotated[tuple[LookResult, ...], msgspec.Meta(min_length=1)]
 
-    @property
-    def pvalue(self) -> float:
-        """Of the batch by itself against what came before: uniform, and independent of all others, where nothing changed."""
-        return self.looks[0].pvalue
+    @classmethod
+    def recall(cls, record: PlainDict) -> Self:
+        """Return the answer of a record: as it was given first, without the tests and the evidence for each batch."""
+        name = record.get("since")
+        return super().recall({**record, "since": None if name is None else {"name": name, "number": record["since_number"]}})
 
     @property
     def evalue(self) -> float:
@@ -123,9 +167,9 @@ class MonitorAnswer:
         return self.looks[0].evalue
 
     @property
-    def result(self) -> TestResult | None:
-        """The test of the batch by itself; X is a part of what came before. None for a batch that is known."""
-        return self.looks[0].result
+    def since_number(self) -> int | None:
+        """The number of the estimated first changed batch, while there is an alarm."""
+        return None if self.since is None else self.since.number
 
     def explain(self, **options: Any) -> Explanation:
         """Return where the batch differs from what came before it."""
@@ -136,127 +180,97 @@ class MonitorAnswer:
             )
         return leading.result.explain(**options)
 
+    def looked_into(self) -> Self:
+        """Return the answer with how different the batch is and, where that is significant, which columns moved."""
+        if self.result is None:
+            return self
+        columns: list[str] = []
+        if self.alarm or self.pvalue <= self.alpha:
+            try:
+                found = self.result.explain(max_rows=EFFECT_ROWS, top=0).columns
+                columns = [column.name for column in found if column.pvalue <= self.result.alpha]  # the clearest first
+            except CpmmdError:
+                pass
+        return replace(self, effect=effect_of(self.result, EFFECT_ROWS), columns=tuple(columns[:LEADING]))
+
     def to_dict(self) -> PlainDict:
         """Return the record of the batch in plain JSON types: what a history keeps and a series shows."""
-        return plain_dict(
-            {
-                "key": self.key,
-                "batch": self.name,
-                "path": self.path,
-                "time": self.time.isoformat(timespec="seconds"),
-                "rows": self.rows,
-                "pvalue": self.pvalue,
-                "adjusted": None,
-                "statistic": self.statistic,
-                "effect": self.effect,
-                "reject": self.differs,
-                "method": self.method,
-                "seed": self.seed,
-                "number": self.number,
-                "episode": self.episode,
-                "evalue": self.evalue,
-                "wealth": self.wealth,
-                "alarm": self.alarm,
-                "since": None if self.since is None else self.since.name,
-                "since_number": None if self.since is None else self.since.number,
-                "level": self.level,
-                "alpha": self.alpha,
-                "looks": [look.to_dict() for look in self.looks],
-                "columns": list(self.columns),
-            }
-        )
+        return {**super().to_dict(), "since": None if self.since is None else self.since.name}
 
     def __str__(self) -> str:
-        name = " ".join(self.name.split())
-        since = f" since {' '.join(self.since.name.split())}" if self.since is not None else ""
+        since = "" if self.since is None else f" since {in_one_line(self.since.name)}"
         verdict = f"ALARM{since}" if self.alarm else "quiet"
         sign, rows = ">=" if self.wealth >= 1 / self.alpha else "<", counted(self.rows, "row")
-        return f"{name}: {verdict} (wealth {self.wealth:.3g} {sign} {1 / self.alpha:g}, p = {self.pvalue:.4g}), {rows}"
+        wealth = f"wealth {self.wealth:.3g} {sign} {1 / self.alpha:g}"
+        return f"{in_one_line(self.name)}: {verdict} ({wealth}, p = {self.pvalue:.4g}), {rows}"
 
 
-def recall(record: PlainDict) -> MonitorAnswer:
-    """Return the answer that a batch got when it came first."""
-    names = ("rank", "total", "batches", "evalue", "wealth")
-    since = record["since"]
-    return MonitorAnswer(
-        name=record["batch"],
-        time=datetime.fromisoformat(record["time"]),
-        since=None if since is None else Since(since, record["since_number"], {}),
-        differs=record["reject"],
-        looks=tuple(LookResult(**{name: look[name] for name in names}) for look in record["looks"]),
-        columns=tuple(record["columns"]),
-        known=True,
-        **{name: record[name] for name in SAME},
-    )
-
-
-# Batches: what a detector says about one, and the seed that its rows give it.
+Answer = TypeVar("Answer", bound=BatchAnswer)
 
 
 @dataclass(frozen=True, eq=False)
-class BatchResult:
-    """The answer of a detector about one batch."""
+class CheckedBatch(Generic[Answer]):
+    """What became of one batch: tested, already known, or not readable."""
 
-    name: str  #: what the batch is called; its key in a :class:`~cpmmd.History`
-    time: datetime  #: when it was tested
-    result: TestResult  #: the test itself, with ``explain`` and all; X is the reference, Y the batch
-    key: str = ""  #: of the batch's content and the detector: what a history knows it by
-    path: str | None = None  #: the file it came from, where it was one
-    #: adjusted, effect: filled in by whoever sees the whole series or explains the result: the p-value adjusted for the number
-    #: of batches, and the effect size
-    adjusted: float | None = None
-    effect: float | None = None
+    name: str  #: what it is called now; a known batch may have come under another name
+    answer: Answer | None = None  #: with ``adjusted`` and ``reject`` as decided; None where it failed
+    notes: tuple[str, ...] = ()  #: what was done to the batch to make it fit, and the like
+    failure: CpmmdError | None = None  #: why it could not be tested
+    error: str | None = None  #: the same as a sentence
+    kept: bool = True  #: false where the history has an earlier record of these rows and keeps it
+    judged: bool = False  #: whether it was decided on now
 
     @property
-    def rows(self) -> int:
-        """Rows of the batch, without those dropped for missing values."""
-        return self.result.sizes[1]
+    def record(self) -> PlainDict:
+        """The fields of :meth:`cpmmd.BatchResult.to_dict`; empty where it failed."""
+        return {} if self.answer is None else self.answer.to_dict()
 
     @property
-    def pvalue(self) -> float:
-        """P-value of the test, not adjusted."""
-        return self.result.pvalue
+    def result(self) -> TestResult | None:
+        """The test, where it was made now."""
+        return None if self.answer is None else self.answer.result
 
     @property
-    def statistic(self) -> float:
-        """The test's statistic."""
-        return self.result.statistic
+    def columns(self) -> tuple[str, ...]:
+        """The columns that differ most, where the batch differs and was to be explained."""
+        return () if self.answer is None else self.answer.columns
 
     @property
-    def reject(self) -> bool:
-        """Whether the batch differs from the reference at the detector's level."""
-        return self.result.reject
+    def pending(self) -> bool:
+        """Whether it has to be decided on: tested now, or by a check that was stopped before it could."""
+        return self.answer is not None and not (self.answer.known and self.answer.adjusted is not None)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What was done to the batch to make it fit, and the like."""
-        return self.result.notes
+    def status(self) -> str:
+        """One word: ``"tested"``, ``"known"`` or ``"error"``."""
+        if self.answer is None:
+            return "error"
+        return "known" if self.answer.known else "tested"
+
+    @property
+    def differs(self) -> bool:
+        """Whether the batch differs, found now or known from before."""
+        return self.answer is not None and self.answer.reject
 
     def to_dict(self) -> PlainDict:
-        """Return the record of the batch in plain JSON types: what a history keeps and a series shows."""
-        return plain_dict(
-            {
-                "key": self.key or self.name,
-                "batch": self.name,
-                "path": self.path,
-                "time": self.time.isoformat(timespec="seconds"),
-                "rows": self.rows,
-                "pvalue": self.pvalue,
-                "adjusted": self.adjusted,
-                "statistic": self.statistic,
-                "effect": self.effect,
-                "reject": self.reject,
-                "method": self.result.method,
-                "seed": self.result.seed,
-            }
-        )
+        """Return it in plain JSON types."""
+        fields = self.record or dict.fromkeys(COLUMNS)
+        del fields["batch"]  # known rows may have come as another file
+        more = {"status": self.status, "leading_columns": list(self.columns), "notes": list(self.notes), "error": self.error}
+        return {"batch": self.name, **fields, **more}
 
-    def __str__(self) -> str:
-        verdict = "differs" if self.reject else "no difference found"
-        sign = "<=" if self.pvalue <= self.result.alpha else ">"
-        noted = f"; {counted(len(self.notes), 'note')}" if self.notes else ""
-        name = " ".join(self.name.split())
-        return f"{name}: {verdict} (p = {self.pvalue:.4g} {sign} {self.result.alpha:g}), {counted(self.rows, 'row')}{noted}"
+
+def in_one_line(name: str) -> str:
+    """Return a name without line ends."""
+    return " ".join(name.split())
+
+
+def effect_of(result: TestResult, max_rows: int) -> float | None:
+    """Return how often a row of the batch is told from one that came before; None where that cannot be said."""
+    try:
+        return effect_size(result, max_rows=max_rows).probability
+    except CpmmdError:
+        return None
 
 
 def content_digest(table: Table) -> str:
@@ -270,35 +284,3 @@ def content_digest(table: Table) -> str:
     for name, values in table.aside.items():
         digest.update(json.dumps([name, [category_text(v) for v in values.tolist()]]).encode())
     return digest.hexdigest()
-
-
-# What moved in a batch, kept with its answer: how different it is, and which columns differ by themselves.
-
-
-EFFECT_ROWS = 500  # the effect takes a kernel matrix of as many
-LEADING = 3  # columns named
-
-
-def look_into(answer: MonitorAnswer) -> MonitorAnswer:
-    """Return an answer with how different the batch is and, where that is asked, which columns moved."""
-    if answer.result is None:
-        return answer
-    wanted = answer.alarm or answer.pvalue <= answer.alpha
-    return replace(answer, effect=effect_of(answer.result), columns=leading_columns(answer.result) if wanted else ())
-
-
-def effect_of(result: TestResult, max_rows: int = EFFECT_ROWS) -> float | None:
-    """Return how often a row of the batch is told from one that came before; None where that cannot be said."""
-    try:
-        return effect_size(result, max_rows=max_rows).probability
-    except CpmmdError:
-        return None
-
-
-def leading_columns(result: TestResult) -> tuple[str, ...]:
-    """Return the columns that differ by themselves, the clearest first; none where none does or that cannot be said."""
-    try:
-        columns = result.explain(max_rows=EFFECT_ROWS, top=0).columns
-    except CpmmdError:
-        return ()
-    return tuple(column.name for column in columns if column.pvalue <= result.alpha)[:LEADING]

@@ -1,105 +1,155 @@
-"""The test of a block of batches against what came before it, and its rank on a lattice that is uniform exactly."""
+"""A block of batches against a part of what came before it, and its rank on a lattice that is uniform exactly."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import cached_property
 
 import numpy as np
 
-from cpmmd.core import validation
+from cpmmd.core.arrays import Rows
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import keyed_rng, short_seed
-from cpmmd.data.design import DesignOptions
+from cpmmd.core.text import counted
+from cpmmd.data.design import as_texts
+from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import Pool, lay_out
 from cpmmd.data.preparation import Preparation
-from cpmmd.errors import InputError
+from cpmmd.data.table import Table, check_present, drop_missing, find_gaps
+from cpmmd.errors import InputError, name_some
 from cpmmd.evidence import Ranking
 from cpmmd.monitoring.answers import LookResult
-from cpmmd.monitoring.bets import Bet, boost, first_bet
-from cpmmd.monitoring.past import Past
+from cpmmd.monitoring.bets import Look
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.procedures.one_kernel import median_kernel
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.questions.options import TestPlan
 from cpmmd.results import TestResult
 
-# Looks at a stream: every batch by itself, and blocks of several, each with a bet of its own.
+# How missing values are dealt with is part of a monitor: one way for all batches, or changing it would change the data.
+OTHER_WAY = (
+    "Leave those rows out, or fit a new monitor with {drop}, which does so, or {impute}, which fills them in and tests "
+    "missingness too."
+)
+TOO_FEW = "leave it out, or fit a new monitor with {impute}"
+# Rows that came before in one test: so many that having more would add little (with a batch of 50, a tenth of the variance).
+LEAST_COMPARED = 500
+COMPARED = 4  # for each row of the block, where that is more
+ONE_ROW = "one row"
+TIE = 1e-9  # kernel values are at most 1: means closer than this are equal but for rounding
 
 
-LARGEST = 700.0  # logarithm of a wealth that is shown: exp of more is no number
-ROUNDING = 1e-9  # the logarithm of a wealth that is cut ends so much above its limit: no rounding takes it below
+def complete(table: Table, sample: str, *, missing: str, least: int) -> tuple[Table, tuple[str, ...]]:
+    """Return at least so many rows without missing values that were to be refused or dropped, and notes."""
+    if table.rows < least:
+        raise InputError(
+            "{Sample} must have at least {least}. Got {rows}.", sample=sample, least=counted(least, "row"), rows=table.rows
+        )
+    gaps, notes = find_gaps(table, sample), list[str]()
+    if missing == "error":
+        check_present({sample: gaps}, advice=OTHER_WAY)
+    elif missing == "drop":
+        table = drop_missing(table, sample, gaps, notes, least=least, advice=TOO_FEW)
+    return table, tuple(notes)
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """One way of looking: at disjoint blocks of so many batches."""
+class Past:
+    """Rows that came before, and the number of the batch that each came with: a bounded pool that looks at no values.
 
-    batches: int  # of a block
-    bet: Bet  # on the block that is open
-    log_wealth: float  # logarithm of its share of the wealth, that of all looks being 1 at first
+    Rows are dropped from the whole pool with equal probability, the new as the old. A reservoir that keeps a uniform sample of
+    *all* rows ever seen does not do that: once full it hardly ever takes a new row, so that every batch meets the same rows and
+    all answers share their luck. With equal probability, what is kept says nothing about which rows came last, and that is what
+    independence takes. Where a design has groups, whole groups are kept, dropped and compared, and their numbers do not depend on
+    how many rows those of the batch have.
+    """
 
-    @property
-    def wealth(self) -> float:
-        """Its share of the wealth."""
-        return math.exp(min(LARGEST, self.log_wealth))
+    table: Table  # the rows
+    numbers: Rows  # the batch of each; 0 is the reference
 
-    def closes(self, number: int, start: int) -> bool:
-        """Whether a block ends with batch ``number``, the first of all being ``start``."""
-        return (number - start + 1) % self.batches == 0
+    @classmethod
+    def of(cls, reference: Table) -> Past:
+        """Return the past of a reference."""
+        return cls(_own(reference), np.zeros(reference.rows, dtype=np.intp))
 
-    def settle(self, rank: int, total: int, limit: float) -> tuple[float, Look]:
-        """Return what a block's rank pays, and the look at the next block.
+    def add(self, batch: Table, number: int) -> Past:
+        """Return the past with a batch in it; one with rows of a group that is remembered is refused."""
+        if "groups" in batch.aside:  # torn in two, its parts would not be exchangeable with anything
+            again = sorted({*as_texts(batch.aside["groups"])} & {*as_texts(self.table.aside["groups"])})
+            if again:
+                raise InputError(
+                    f"A group comes to a monitor once, whole. {counted(len(again), 'group')} of the batch came before: "
+                    f"{name_some(again)}. Leave them out, or name later visits otherwise if they may count as groups of their "
+                    "own."
+                )
+        table = replace(
+            self.table,
+            numbers=Matrix(np.concatenate([np.asarray(self.table.numbers), np.asarray(batch.numbers)])),
+            categories={c: np.concatenate([known, batch.categories[c]]) for c, known in self.table.categories.items()},
+            kinds=dict(self.table.kinds.items() & batch.kinds.items()),
+            kept=None,
+            aside={name: np.concatenate([as_texts(a), as_texts(batch.aside[name])]) for name, a in self.table.aside.items()},
+        )
+        return Past(table, np.concatenate([self.numbers, np.full(batch.rows, number, dtype=np.intp)]))
 
-        Until the wealth is at its limit no payoff takes it above, and all others are multiplied by as much as that saves: the
-        mean over the ranks stays 1, and no evidence is paid for that an alarm does not need.
+    @cached_property
+    def units(self) -> Rows:
+        """What each row is kept, dropped and compared with: itself, or its group where a design has groups."""
+        groups = self.table.aside.get("groups")
+        return np.arange(self.table.rows) if groups is None else np.unique(groups.astype(str), return_inverse=True)[1].ravel()
+
+    def count_of(self, rows: int) -> int:
+        """Return how many units have about so many rows: by the mean over all of the past, which is blind to what came last."""
+        return max(1, rows * (int(self.units.max()) + 1) // self.table.rows)
+
+    def cut(self, number: int, rows: int, rng: np.random.Generator) -> Past:
+        """Return the past with no more units of batch ``number`` than have about so many rows."""
+        batch, most = np.unique(self.units[self.numbers == number]), self.count_of(rows)
+        if len(batch) <= most:
+            return self
+        return self.take(np.flatnonzero(~np.isin(self.units, rng.permutation(batch)[most:])))
+
+    def keep(self, rows: int, rng: np.random.Generator) -> Past:
+        """Return units of about so many rows at most, each kept with equal probability."""
+        if self.table.rows <= rows:
+            return self
+        return self.take(np.sort(self._rows_of(rng.permutation(int(self.units.max()) + 1)[: self.count_of(rows)])))
+
+    def take(self, rows: Rows) -> Past:
+        """Return some rows."""
+        return Past(_own(self.table.take(rows)), self.numbers[rows])
+
+    def draw_before(self, first: int, count: int, rng: np.random.Generator, *, beside: Table) -> Table:
+        """Return at most so many units from before batch ``first``, at random and in random order.
+
+        Where a design has strata, units of those that are ``beside`` alone: nothing else is compared with it, and a stratum that
+        is rare in the past has its rows all the same. The choice follows from strata, never from values.
         """
-        paid, bet = self.bet.settle(rank, total)
-        room = math.log(limit) - self.log_wealth
-        most = math.exp(min(LARGEST, room + ROUNDING))
-        if room > 0 and self.bet.settle(1, total)[0] > most:
-            paid = min(most, paid * float(boost(self.bet.payoffs(total), most)))
-        return paid, replace(self, bet=bet, log_wealth=self.log_wealth + math.log(paid))
+        among = self.numbers < first
+        if "strata" in beside.aside:
+            among = among & np.isin(self.table.aside["strata"], np.unique(beside.aside["strata"]))
+        return self.table.take(self._rows_of(rng.permutation(np.unique(self.units[among]))[:count]))
+
+    def draw_since(self, first: int, rows: int, rng: np.random.Generator) -> tuple[Table, int]:
+        """Return units of batch ``first`` and later ones, of about so many rows, in the order they came in, and their number."""
+        chosen, most = np.unique(self.units[self.numbers >= first]), self.count_of(rows)
+        if len(chosen) > most:
+            chosen = rng.permutation(chosen)[:most]
+        return self.table.take(np.sort(self._rows_of(chosen))), len(chosen)
+
+    def _rows_of(self, units: Rows) -> Rows:
+        """Return the rows of some units, unit after unit."""
+        place = np.full(int(self.units.max()) + 1, -1)
+        place[units] = np.arange(len(units))
+        rows = np.flatnonzero(place[self.units] >= 0)
+        return np.asarray(rows[np.argsort(place[self.units[rows]], kind="stable")])
 
 
-def first_looks(batches: object, bet: object) -> tuple[Look, ...]:
-    """Return looks at blocks of so many batches; their shares of the first wealth are as 1 / batches.
-
-    A block of eight batches sees a weak change far better than one batch does, and pays so much more that a small share is
-    enough; a strong change is found by single batches, and what blocks have is lost to them.
-    """
-    rule = "must be whole numbers that begin with 1, each a multiple of the one before, such as (1, 4, 8)"
-    if not isinstance(batches, (list, tuple)) or not batches or any(type(count) is not int for count in batches):
-        raise validation.wrong("looks", rule, batches)
-    nested = all(low < high and high % low == 0 for low, high in pairwise(batches))
-    if batches[0] != 1 or not nested:
-        raise validation.wrong("looks", rule, batches)
-    return tuple(Look(count, first_bet(bet, count), math.log(share)) for count, share in first_shares(batches).items())
-
-
-def first_shares(batches: Sequence[int]) -> dict[int, float]:
-    """Return what share of the first wealth looks at blocks of so many batches have."""
-    parts = math.fsum(1 / count for count in batches)
-    return {count: 1 / count / parts for count in batches}
-
-
-def wealth_of(looks: tuple[Look, ...]) -> float:
-    """Return the largest of the looks' shares of the wealth.
-
-    Each look's wealth is a test martingale of its own p-values. Those of a block are not independent of those of its batches, so
-    that the sum of the shares is no martingale of both; but P(share of look k ever >= 1 / alpha) <= alpha times its first share,
-    and the first shares add up to one.
-    """
-    return max(look.wealth for look in looks)
-
-
-# A batch of one row against many: the rank of how unlike the others it is.
-
-
-TIE = 1e-9  # kernel values are at most 1: means closer than this are equal but for rounding
+def _own(table: Table) -> Table:
+    """Return a copy in memory: a caller's array may change."""
+    aside = {name: as_texts(values) for name, values in table.aside.items()}
+    return replace(table, numbers=Matrix(np.asarray(table.numbers)), kept=None, aside=aside)
 
 
 @dataclass(frozen=True)
@@ -123,12 +173,6 @@ class OneRowTest(Procedure):
         return self.conclude(pool, options, ranking, tested_sizes=(pool.m, pool.n), kernel=kernel, preparation=preparation)
 
 
-# Rows that came before in one test: so many that having more would add little (with a batch of 50, a tenth of the variance).
-LEAST_COMPARED = 500
-COMPARED = 4  # for each row of the block, where that is more
-ONE_ROW = "one row"
-
-
 @dataclass(frozen=True)
 class BlockTest:
     """How blocks are tested."""
@@ -147,7 +191,8 @@ class BlockTest:
         before = past.draw_before(first, max(past.count_of(LEAST_COMPARED), COMPARED * units), drawing, beside=block)
         seed, procedure, options = short_seed(*key), self.plan.procedure, self.plan.options
         if units == 1:
-            _check_alone(self.plan.design)
+            if self.plan.design.given:  # one row is compared with single rows
+                raise InputError("A batch must have 2 rows at least with strata, and 2 groups at least with groups. Got 1.")
             procedure, options = OneRowTest(), replace(options, method=ONE_ROW, summary="")
         pool = lay_out((before, block), self.plan.design)
         with threads(self.plan.n_jobs), reporting_to(self.progress):
@@ -155,12 +200,6 @@ class BlockTest:
         rank, total = break_ties(outcome, breaking)
         evalue, settled = look.settle(rank, total, 1 / self.plan.options.alpha)
         return LookResult(look.batches, rank, total, evalue, settled.wealth, TestResult.of(outcome, seed=seed)), settled
-
-
-def _check_alone(design: DesignOptions) -> None:
-    """Refuse a batch of one unit where a design has a say: one row is compared with single rows."""
-    if design.given:
-        raise InputError("A batch must have 2 rows at least with strata, and 2 groups at least with groups. Got 1.")
 
 
 def break_ties(outcome: TestOutcome, rng: np.random.Generator) -> tuple[int, int]:
@@ -171,11 +210,3 @@ def break_ties(outcome: TestOutcome, rng: np.random.Generator) -> tuple[int, int
     """
     total = len(outcome.null_distribution) + 1
     return int(rng.integers(outcome.rank - outcome.ties + 1, outcome.rank + 1)), total
-
-
-def check_exact(procedure: Procedure, name: str) -> None:
-    """Refuse procedures whose p-value is not the rank of one statistic among its relabelings."""
-    if not procedure.exact or getattr(procedure, "n_splits", 1) > 1:
-        raise InputError(
-            f"A monitor needs a method whose p-value is one exact ranking. {name} has none; use another, or a single split."
-        )

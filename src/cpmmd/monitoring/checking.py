@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from cpmmd.core import validation
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.progress import Progress
 from cpmmd.errors import CpmmdError, InputError, name_some
-from cpmmd.monitoring.answers import BatchResult, effect_of
-from cpmmd.monitoring.history import COLUMNS, History
-from cpmmd.results import TestResult
+from cpmmd.monitoring.answers import BatchResult, CheckedBatch, effect_of
+from cpmmd.monitoring.history import History
 from cpmmd.studies.multiplicity import benjamini_hochberg
 
 if TYPE_CHECKING:
@@ -24,52 +22,7 @@ if TYPE_CHECKING:
 LEADING = 2  # columns named of a batch that differs
 EFFECT_ROWS = 2000  # as many as an explanation looks at
 Steps = Callable[[str], AbstractContextManager[Progress]]
-
-
-@dataclass(frozen=True, eq=False)
-class CheckedBatch:
-    """What became of one batch: tested, already known, or not readable."""
-
-    name: str  #: what it is called now; a known batch may have come under another name
-    #: the fields of :meth:`cpmmd.BatchResult.to_dict`, with ``adjusted`` and ``reject`` as decided; empty where it failed
-    record: PlainDict = field(default_factory=dict)
-    result: TestResult | None = None  #: the test, where it was made now
-    columns: tuple[str, ...] = ()  #: the columns that differ most, where the batch differs and was to be explained
-    notes: tuple[str, ...] = ()  #: what was done to the batch to make it fit, and the like
-    failure: CpmmdError | None = None  #: why it could not be tested
-    error: str | None = None  #: the same as a sentence
-    kept: bool = True  #: false where the history has an earlier record of these rows and keeps it
-    judged: bool = False  #: whether it was decided on now
-
-    @property
-    def pending(self) -> bool:
-        """Whether it has to be decided on: tested now, or by a check that was stopped before it could."""
-        return bool(self.record) and (self.result is not None or self.record["adjusted"] is None)
-
-    @property
-    def status(self) -> str:
-        """One word: ``"tested"``, ``"known"`` or ``"error"``."""
-        if self.error is not None:
-            return "error"
-        return "known" if self.result is None else "tested"
-
-    @property
-    def differs(self) -> bool:
-        """Whether the batch differs, found now or known from before."""
-        return bool(self.record.get("reject"))
-
-    def to_dict(self) -> PlainDict:
-        """Return it in plain JSON types."""
-        fields = {**dict.fromkeys(COLUMNS), **self.record}
-        del fields["batch"]  # known rows may have come as another file
-        return {
-            "batch": self.name,
-            **fields,
-            "status": self.status,
-            "leading_columns": list(self.columns),
-            "notes": list(self.notes),
-            "error": self.error,
-        }
+Checked = CheckedBatch[BatchResult]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,24 +30,24 @@ class Source:
     """Where the rows of a batch come from."""
 
     name: str  # what the batch is called
-    read: Callable[[], Any]  # returns the rows; called again where they are wanted once more
+    given: object  # the rows, or a function that returns them, which is called again where they are wanted once more
     path: str | None = None  # the file, where it is one
 
     @classmethod
     def each(cls, batches: object) -> list[Source]:
-        """Return the sources of rows by their names, of which each may be a function that returns them."""
+        """Return the sources of rows by their names."""
         if not isinstance(batches, Mapping):
             raise validation.wrong("batches", "must map names to rows", type(batches).__name__)
         called = Counter(map(str, batches))
         if len(called) < len(batches):
             twice = name_some(name for name, count in called.items() if count > 1)
             raise InputError("Each batch must have a name of its own, as text. Got {twice} more than once.", twice=twice)
-        return [cls(str(name), rows if callable(rows) else partial(_given, rows)) for name, rows in batches.items()]
+        return [cls(str(name), rows) for name, rows in batches.items()]
 
-    def rows(self) -> Any:
+    def rows(self) -> object:
         """Return the rows; a failure of whoever reads them, such as a file that is not there, is said in a sentence."""
         try:
-            return self.read()
+            return self.given() if callable(self.given) else self.given
         except CpmmdError:
             raise
         except (OSError, ValueError) as error:
@@ -102,10 +55,6 @@ class Source:
             raise InputError(
                 "The rows could not be read ({kind}: {why}). See to that, then check again.", kind=kind, why=why
             ) from error
-
-
-def _given(rows: Any) -> Any:
-    return rows
 
 
 @contextmanager
@@ -125,11 +74,23 @@ class BatchCheck:
     again: bool = False  # whether known batches are tested again
     steps: Steps = in_silence  # given the words for a step, returns what hears of its progress
 
-    def run(self, sources: Sequence[Source], *, explain: bool = True) -> list[CheckedBatch]:
+    def run(self, sources: Sequence[Source], *, explain: bool = True) -> list[Checked]:
         """Test what is not known and keep each answer at once; decide on all together, and keep the decisions."""
         known = {} if self.again else {record["key"]: record for record in self.series()}
-        tested = self._test_all(sources, known)
-        checked = self._decide(self._refine(tested, sources), explain=explain)
+        tested = []
+        with self.steps("testing batches") as line:
+            for done, source in enumerate(sources):
+                line("batch", done + 1, len(sources))
+                try:
+                    tested.append(self._test(source, known))
+                except CpmmdError as error:  # one that cannot be read does not stop the others
+                    tested.append((CheckedBatch[BatchResult](source.name, failure=error, error=str(error)), None))
+        # Batches of small p are tested again with as many permutations as their number takes; valid for the reason in
+        # `run_many`. Without it nothing could be found among many: the smallest p of 999, times 61 batches, is above .05.
+        needed = validation.permutations_among(self.alpha, max(1, sum(batch.pending for batch, _ in tested)))
+        with self.steps("testing again, with more relabelings"):
+            refined = [self._refine(*one, source, needed) for one, source in zip(tested, sources, strict=True)]
+        checked = self._decide(refined, explain=explain)
         if self.history is not None:
             self.history.settle(batch.record for batch in checked if batch.judged and batch.kept)
         return checked
@@ -139,81 +100,54 @@ class BatchCheck:
         records = [] if self.history is None else self.history.records()
         return [one if one["adjusted"] is None else {**one, "reject": bool(one["adjusted"] <= self.alpha)} for one in records]
 
-    def _test_all(self, sources: Sequence[Source], known: Mapping[str, PlainDict]) -> list[_Tested]:
-        """Test every batch that is not known; one that cannot be read does not stop the others."""
-        tested = []
-        with self.steps("testing batches") as line:
-            for done, source in enumerate(sources):
-                line("batch", done + 1, len(sources))
-                try:
-                    tested.append(self._test(source, known))
-                except CpmmdError as error:
-                    tested.append(_Tested(CheckedBatch(source.name, failure=error, error=str(error))))
-        return tested
-
-    def _test(self, source: Source, known: Mapping[str, PlainDict]) -> _Tested:
+    def _test(self, source: Source, known: Mapping[str, PlainDict]) -> tuple[Checked, object]:
+        """Return the answer about a batch, and its rows where they will be wanted once more."""
         rows = source.rows()
         key = self.detector.key(rows, missing=self.missing)
         if key in known:  # by content: the name may have come before with other rows
-            return _Tested(CheckedBatch(source.name, known[key]))
+            return CheckedBatch(source.name, BatchResult.recall(known[key])), None
         found = replace(self._ask(rows, source.name), path=source.path)
-        record = found.to_dict()
-        kept = self.history is None or self.history.append(record)
-        batch = CheckedBatch(source.name, record, found.result, notes=found.notes, kept=kept)
-        return _Tested(batch, rows if found.reject else None)
+        kept = self.history is None or self.history.append(found.to_dict())
+        return CheckedBatch(source.name, found, found.notes, kept=kept), rows if found.reject else None
 
-    def _ask(self, rows: Any, name: str, n_permutations: int | None = None) -> BatchResult:
+    def _ask(self, rows: object, name: str, n_permutations: int | None = None) -> BatchResult:
         """Return what the detector says of a batch, with its effect size: p-values of batches that differ are all alike."""
         found = self.detector.test(rows, name=name, n_permutations=n_permutations, missing=self.missing)
+        assert found.result is not None
         return replace(found, effect=effect_of(found.result, EFFECT_ROWS))
 
-    def _refine(self, tested: Sequence[_Tested], sources: Sequence[Source]) -> list[CheckedBatch]:
-        """Test batches of small p again with as many permutations as their number takes; valid for the reason in ``run_many``.
-
-        Without it nothing could be found among many: the smallest p of 999 permutations, times 61 batches, is above .05.
-        """
-        needed = validation.permutations_among(self.alpha, max(1, sum(one.batch.pending for one in tested)))
-        with self.steps("testing again, with more relabelings"):
-            return [self._with_more(one, source, needed) for one, source in zip(tested, sources, strict=True)]
-
-    def _with_more(self, tested: _Tested, source: Source, needed: int) -> CheckedBatch:
-        batch, result = tested.batch, tested.batch.result
+    def _refine(self, batch: Checked, rows: object, source: Source, needed: int) -> Checked:
+        """Test a batch of small p again where its test had fewer relabelings than needed."""
+        if batch.answer is None or not batch.pending or batch.answer.pvalue > self.alpha:
+            return batch
+        result = batch.result
         had = self.detector.n_permutations_ if result is None else result.n_permutations  # None: by a check that was stopped
-        enough = had >= needed or (result is not None and result.exhaustive)
-        if not batch.pending or enough or batch.record["pvalue"] > self.alpha:
+        if had >= needed or (result is not None and result.exhaustive):
             return batch
         try:
-            rows = source.rows() if tested.rows is None else tested.rows
+            rows = source.rows() if rows is None else rows
         except CpmmdError as error:  # the p-value that it has is as valid, if not as small
             return replace(batch, notes=(*batch.notes, f"no more relabelings, since it could be read once only: {error}"))
-        found = self._ask(rows, batch.name, needed)
-        again = {**found.to_dict(), **{name: batch.record[name] for name in ("key", "path", "time")}}
-        return replace(batch, record=again, result=found.result)
+        first = batch.answer
+        found = replace(self._ask(rows, batch.name, needed), key=first.key, path=first.path, time=first.time)
+        return replace(batch, answer=found)
 
-    def _decide(self, checked: Sequence[CheckedBatch], *, explain: bool) -> list[CheckedBatch]:
+    def _decide(self, checked: Sequence[Checked], *, explain: bool) -> list[Checked]:
         """Adjust for the number of batches tested, decide, and explain those that differ."""
-        pending = [batch.record["pvalue"] for batch in checked if batch.pending]
-        adjusted = iter(benjamini_hochberg(pending).tolist() if pending else [])
+        pending = [batch.answer for batch in checked if batch.answer is not None and batch.pending]
+        adjusted = benjamini_hochberg([answer.pvalue for answer in pending]).tolist() if pending else []
+        decided = {}
         with self.steps("explaining"):
-            return [self._judge(one, next(adjusted), explain=explain) if one.pending else one for one in checked]
-
-    def _judge(self, batch: CheckedBatch, adjusted: float, *, explain: bool) -> CheckedBatch:
-        record = {**batch.record, "adjusted": adjusted, "reject": bool(adjusted <= self.alpha)}
-        columns = _leading(batch.result) if record["reject"] and explain and batch.result is not None else ()
-        return replace(batch, record=record, judged=True, columns=columns)
-
-
-@dataclass(frozen=True, eq=False)
-class _Tested:
-    """A batch with its rows, where they will be wanted once more."""
-
-    batch: CheckedBatch
-    rows: Any = None
+            for answer, pvalue in zip(pending, adjusted, strict=True):
+                differs = bool(pvalue <= self.alpha)
+                columns = _leading_columns(answer) if differs and explain else ()
+                decided[answer] = replace(answer, adjusted=pvalue, reject=differs, columns=columns)
+        return [replace(one, answer=decided[one.answer], judged=True) if one.answer in decided else one for one in checked]
 
 
-def _leading(result: TestResult) -> tuple[str, ...]:
+def _leading_columns(answer: BatchResult) -> tuple[str, ...]:
     """Return the columns that differ most; none where that cannot be said."""
     try:
-        return tuple(column.name for column in result.explain().differing[:LEADING])
+        return () if answer.result is None else tuple(column.name for column in answer.result.explain().differing[:LEADING])
     except CpmmdError:
         return ()

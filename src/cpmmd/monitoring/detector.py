@@ -5,69 +5,34 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import fields, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
+import numpy.typing as npt
 
-from cpmmd import registry
 from cpmmd.core import validation
 from cpmmd.core.parallel import threads
-from cpmmd.core.progress import Progress, reporting_to
-from cpmmd.core.seeds import RNG, resolve_seed, short_seed
-from cpmmd.data.conform import conform, conform_beside
+from cpmmd.core.progress import reporting_to
+from cpmmd.core.seeds import resolve_seed, short_seed
+from cpmmd.data.conform import conform
 from cpmmd.data.design import DesignOptions
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables, lay_out
 from cpmmd.data.table import Table, find_gaps, read_table
 from cpmmd.errors import InputError, Setting
-from cpmmd.kernels.base import Tensors
-from cpmmd.monitoring.answers import BatchResult, content_digest
-from cpmmd.monitoring.checking import BatchCheck, CheckedBatch, Source
-from cpmmd.monitoring.detector_storage import State, pack, unpack
-from cpmmd.monitoring.frozen_kernel import FrozenKernel, FrozenTest, adopt, train
+from cpmmd.monitoring.answers import BatchResult, CheckedBatch, content_digest
+from cpmmd.monitoring.checking import BatchCheck, Source
+from cpmmd.monitoring.frozen_kernel import FrozenTest, adopt, train
 from cpmmd.monitoring.history import History, keeping
-from cpmmd.procedures.base import Procedure
-from cpmmd.questions.options import TestOptions, TestPlan
+from cpmmd.monitoring.states import Fitted, State
+from cpmmd.questions.options import TestPlan
 from cpmmd.results import TestResult
-from cpmmd.storage.container import read_file, write_file
-
-# What fitting a detector must be given, and what must be fitted before it is used.
 
 
-class UnfittedError(InputError, NotFittedError):  # type: ignore[misc]
-    """A detector or a monitor was used before it was fitted."""
-
-
-def check_kernel_sources(design: DesignOptions, scale: str | None, *, example: Any, kernel: Any) -> None:
-    """Refuse a given kernel beside what would change it, and one that is chosen once beside a design."""
-    if kernel is not None and not (example is None and scale is None):
-        raise InputError("A given kernel is neither trained nor rescaled. Leave out kernel=, or example= and scale=.")
-    if design.given and not (example is None and kernel is None):
-        raise InputError(
-            "A kernel that is chosen once is tested row by row. Leave out example= and kernel=, or {design}.",
-            design=Setting(next(iter(design.given))),
-        )
-
-
-def check_targets(y: Any, rows: int) -> None:
-    """Refuse a second table: it would be ignored, and was meant as an example."""
-    shape = np.shape(y)
-    several = len(shape) > 1 and math.prod(shape[1:]) > 1
-    if y is not None and (several or shape[:1] != (rows,)):
-        raise InputError(
-            "What comes second is scikit-learn's y, one value for each row, and ignored. Got shape {shape}; pass a batch that "
-            "differs as {example}.",
-            shape=shape,
-            example=Setting("example"),
-        )
-
-
-class DriftDetector(BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class DriftDetector(Fitted[State]):
     """Tests batch after batch against a fixed reference.
 
     Parameters
@@ -92,22 +57,14 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     ----------
     reference_ : Table
         The reference as it was read.
-    n_features_in_ : int
-        Number of its columns.
-    feature_names_in_ : array of str
-        Their names; only where it has them.
-    kernel_ : Kernel or None
-        The kernel chosen at fit; None where each batch's test chooses its own.
-    preparation_ : Preparation or None
-        Its coordinates.
-    calibration_ : Calibration or None
-        Its C1-hat.
+    n_features_in_, feature_names_in_ : int, array of str
+        Number of its columns, and their names where it has them.
+    kernel_, preparation_, calibration_ : Kernel, Preparation, Calibration or None
+        The kernel chosen at fit, its coordinates and its C1-hat; None where each batch's test chooses its own.
     train_rows_, test_rows_ : array of int
         Reference rows that had a say in the kernel, and those that batches are tested against.
-    seed_ : int
-        What all randomness comes from.
-    n_permutations_ : int
-        Relabelings of each batch's test.
+    seed_, n_permutations_ : int
+        What all randomness comes from, and relabelings of each batch's test.
     notes_ : tuple of str
         What fitting had to say.
 
@@ -131,40 +88,15 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
     monday: differs (p = 0.001 <= 0.05), 60 rows
     """
 
-    def __init__(
-        self,
-        method: str | Procedure = registry.DEFAULT_METHOD,
-        *,
-        alpha: float = 0.05,
-        n_permutations: int | None = None,
-        rng: RNG = None,
-        n_jobs: int | None = None,
-        memory_limit: int | str | None = None,
-        scale: str | None = None,
-        missing: str = "error",
-        progress: Progress | None = None,
-        train_fraction: float = 0.5,
-        groups: str | None = None,
-        strata: str | None = None,
-        pairs: str | None = None,
-        blocks: int | str | None = None,
-    ) -> None:
-        self.method = method
-        self.alpha = alpha
-        self.n_permutations = n_permutations
-        self.rng = rng
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.scale = scale
-        self.missing = missing
-        self.progress = progress
-        self.train_fraction = train_fraction
-        self.groups = groups
-        self.strata = strata
-        self.pairs = pairs
-        self.blocks = blocks
+    _kind = "detector"
 
-    def fit(self, reference: Any, y: Any = None, *, example: Any = None, kernel: Any = None) -> Self:
+    train_fraction: float = 0.5
+    groups: str | None = None
+    strata: str | None = None
+    pairs: str | None = None
+    blocks: int | str | None = None
+
+    def fit(self, reference: object, y: npt.ArrayLike | None = None, *, example: object = None, kernel: object = None) -> Self:
         """Keep the reference, and choose the kernel where there is an example.
 
         Parameters
@@ -186,23 +118,26 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
             Itself.
         """
         plan, seed = self._plan(), resolve_seed(self.rng)
-        check_kernel_sources(plan.design, self.scale, example=example, kernel=kernel)
+        _check_kernel_sources(plan.design, self.scale, example=example, kernel=kernel)
         table = read_table(reference, "reference")
-        check_targets(y, table.rows)
+        _check_targets(y, table.rows)
         read = plan.design.set_aside(table, "reference")
         (table,), notes = check_tables({"reference": read}, missing=self.missing)
         table = replace(table, numbers=Matrix(np.asarray(table.numbers)))  # a copy: the caller's array may change
         rng, frozen = np.random.default_rng(seed), None
         with threads(plan.n_jobs), reporting_to(self.progress):
             if example is not None:
-                frozen, more = self._train(plan, table, example, rng)
-                notes += more
+                examples, conformed = conform(example, table, "example")
+                digest, share = content_digest(examples), self.train_fraction  # of the example as it came
+                (examples,), dropped = check_tables({"example": examples}, missing=self.missing)
+                notes += (*conformed, *dropped)
+                frozen = train(plan.procedure, plan.options, table, examples, digest=digest, train_fraction=share, rng=rng)
             elif kernel is not None:
                 frozen = adopt(kernel, table, missing=self.missing, train_fraction=self.train_fraction, rng=rng)
-            return self._assume(State(self.get_params(deep=False), seed, table, frozen, notes))
+            return self._begin(State(self.get_params(deep=False), seed, table, frozen, notes))
 
     def test(
-        self, batch: Any, name: str | None = None, *, n_permutations: int | None = None, missing: str | None = None
+        self, batch: object, name: str | None = None, *, n_permutations: int | None = None, missing: str | None = None
     ) -> BatchResult:
         """Test one batch against the reference.
 
@@ -222,11 +157,11 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         BatchResult
             With ``pvalue``, ``reject``, ``result``, ...; print it for a line.
         """
-        self._check_fitted()
-        table, notes = self._conform(batch)
+        frozen = self._fitted().frozen
+        table, notes = self._conform(batch, "batch")
         digest, key = content_digest(table), self._key(table, missing)
         (table,), dropped = check_tables({"batch": table}, missing=self._missing(missing))
-        if self._state.frozen is not None and self._state.frozen.example == digest:
+        if frozen is not None and frozen.example == digest:
             notes += ("this batch is the example that trained the kernel: its p-value is too small",)
         pool = lay_out((self.reference_, table), self._design, (*notes, *dropped))
         seed, options = short_seed(self.seed_, digest), self._options
@@ -235,18 +170,18 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         with threads(validation.jobs(self.n_jobs)), reporting_to(self.progress):
             outcome = self._test.run(pool, options, np.random.default_rng(seed))
         name = f"batch {digest[:12]}" if name is None else str(name)
-        return BatchResult(name, datetime.now(UTC), TestResult.of(outcome, seed=seed), key=key)
+        return BatchResult.of(TestResult.of(outcome, seed=seed), batch=name, key=key)
 
     def check(
         self,
-        batches: Mapping[str, Any],
+        batches: Mapping[str, object],
         *,
         alpha: float | None = None,
         history: History | str | Path | None = None,
         again: bool = False,
         missing: str | None = None,
         explain: bool = True,
-    ) -> list[CheckedBatch]:
+    ) -> list[CheckedBatch[BatchResult]]:
         """Test several batches and decide on them together: p-values adjusted by Benjamini and Hochberg, small ones run on.
 
         Parameters
@@ -269,20 +204,15 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         -------
         list of CheckedBatch
             In the same order. One that cannot be tested says why in ``error`` and does not stop the others.
-
-        Notes
-        -----
-        Batches of p <= alpha are tested again with as many relabelings as their number takes: the smallest p of 999, times 61
-        batches, is above .05.
         """
-        self._check_fitted()
+        self._fitted()
         level = validation.open_unit("alpha", self.alpha if alpha is None else alpha)
         self._missing(missing)
         sources = Source.each(batches)
         with keeping(history) as kept:
             return BatchCheck(self, level, missing, kept, again).run(sources, explain=explain)
 
-    def score(self, batch: Any, y: Any = None) -> float:  # noqa: ARG002 - part of the contract
+    def score(self, batch: npt.ArrayLike, y: object = None) -> float:  # noqa: ARG002 - part of the contract
         """Return the p-value of a batch: what a pipeline that a detector ends can be asked for.
 
         Parameters
@@ -297,13 +227,13 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         float
             Small where the batch differs from the reference.
         """
-        self._check_fitted()
+        self._fitted()
         width, wanted = np.shape(batch)[1:2], self.n_features_in_ + len(self._design.columns)
         if width not in ((), (wanted,)):  # in the words that scikit-learn expects of this method
             raise InputError(f"X has {width[0]} features, but {type(self).__name__} is expecting {wanted} features as input.")
         return self.test(batch).pvalue
 
-    def key(self, batch: Any, *, missing: str | None = None) -> str:
+    def key(self, batch: object, *, missing: str | None = None) -> str:
         """Return what a history knows a batch by: the same for the same rows and this detector, whatever the batch is called.
 
         Parameters
@@ -318,11 +248,8 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         str
             A digest in hexadecimal digits.
         """
-        self._check_fitted()
-        return self._key(self._conform(batch)[0], missing)
-
-    def _conform(self, batch: Any) -> tuple[Table, tuple[str, ...]]:
-        return conform_beside(self._design, batch, self.reference_, "batch")
+        self._fitted()
+        return self._key(self._conform(batch, "batch")[0], missing)
 
     def _key(self, table: Table, missing: str | None) -> str:
         known, way = f"{self._identity} {content_digest(table)}", self._missing(missing)
@@ -331,98 +258,57 @@ class DriftDetector(BaseEstimator):  # type: ignore[misc]
         return hashlib.sha256(known.encode()).hexdigest()[:32]
 
     def _missing(self, given: str | None) -> str:
-        own: str = self._state.params["missing"]
-        return own if given is None else validation.missing(given)
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted detector, reference and all, to a file.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where it goes.
-        """
-        self._check_fitted()
-        tensors, description = pack(self._state)
-        write_file(path, tensors, description, kind="detector")
-
-    @classmethod
-    def load(cls, path: str | Path, *, module: Any = None) -> DriftDetector:
-        """Read a detector that :meth:`save` wrote.
-
-        Loading executes nothing that the file says. Damaged files are refused.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        module : torch.nn.Module, optional
-            The network of your own that the detector trained, which no file holds.
-
-        Returns
-        -------
-        DriftDetector
-            Fitted; its answers are those of the one that was saved.
-        """
-
-        def restore(description: Any, tensors: Tensors) -> DriftDetector:
-            state = unpack(description, tensors, module=module)
-            return cls(**state.params)._assume(state)
-
-        return read_file(path, restore, kind="detector")
+        return str(self._state.params["missing"]) if given is None else validation.missing(given)
 
     def _plan(self) -> TestPlan:
-        """Return what the parameters ask for, all of them checked."""
         validation.open_unit("train_fraction", self.train_fraction)
-        names = [option.name for option in fields(TestOptions)]
-        return TestOptions(**{name: getattr(self, name) for name in names}).plan()
+        return self._test_options().plan()
 
-    def _train(
-        self, plan: TestPlan, reference: Table, example: Any, rng: np.random.Generator
-    ) -> tuple[FrozenKernel, tuple[str, ...]]:
-        table, notes = conform(example, reference, "example")
-        digest = content_digest(table)
-        (table,), dropped = check_tables({"example": table}, missing=self.missing)
-        fraction = self.train_fraction
-        frozen = train(plan.procedure, plan.options, reference, table, digest=digest, train_fraction=fraction, rng=rng)
-        return frozen, (*notes, *dropped)
-
-    def _assume(self, state: State) -> Self:
-        """Become the detector of a state; after fitting and after loading alike."""
+    def _begin(self, state: State) -> Self:
         plan = self._plan()
         procedure, options = plan.procedure, plan.options
         frozen, table = state.frozen, state.reference
+        everything = np.arange(table.rows)
+        self.kernel_, self.preparation_, self.calibration_ = None, None, None
+        self.train_rows_, self.test_rows_, self.notes_ = everything[:0], everything, state.notes
         if frozen is not None:
             label = "given kernel" if frozen.example is None else f"{options.method}, frozen kernel"
             procedure, options = FrozenTest.of(frozen, table), replace(options, method=label, summary="")
-        self._state, self._test, self._options, self._design = state, procedure, options, plan.design
+            choice = frozen.choice
+            self.kernel_, self.preparation_, self.calibration_ = choice.kernel, choice.preparation, choice.calibration
+            self.train_rows_, self.test_rows_ = np.sort(frozen.train_rows), np.sort(frozen.test_rows)
+            self.notes_ = (*state.notes, *choice.notes)
+        self._state, self._test, self._options = state, procedure, options
         self._identity = f"{content_digest(table)} {state.seed} {options}{plan.design.described or ''}"
         self.reference_, self.seed_, self.n_permutations_ = table, state.seed, options.n_permutations
-        self.notes_ = (*state.notes, *(() if frozen is None else frozen.choice.notes))
-        self.n_features_in_ = len(table.columns)
-        self.__dict__.pop("feature_names_in_", None)
-        if table.named:
-            self.feature_names_in_ = np.array(table.columns, dtype=object)
-        choice = None if frozen is None else frozen.choice
-        self.kernel_, self.preparation_, self.calibration_ = (
-            None if choice is None else getattr(choice, part) for part in ("kernel", "preparation", "calibration")
-        )
-        everything = np.arange(table.rows)
-        self.train_rows_, self.test_rows_ = (
-            (everything[:0], everything) if frozen is None else (np.sort(frozen.train_rows), np.sort(frozen.test_rows))
-        )
-        return self
+        return self._expect(table, plan.design)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         """Say to scikit-learn whether missing values are welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether there is a reference."""
-        return hasattr(self, "_state")
 
-    def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise UnfittedError("The detector has no reference yet. Call fit(reference) first.")
+def _check_kernel_sources(design: DesignOptions, scale: str | None, *, example: object, kernel: object) -> None:
+    """Refuse a given kernel beside what would change it, and one that is chosen once beside a design."""
+    if kernel is not None and not (example is None and scale is None):
+        raise InputError("A given kernel is neither trained nor rescaled. Leave out kernel=, or example= and scale=.")
+    if design.given and not (example is None and kernel is None):
+        raise InputError(
+            "A kernel that is chosen once is tested row by row. Leave out example= and kernel=, or {design}.",
+            design=Setting(next(iter(design.given))),
+        )
+
+
+def _check_targets(y: npt.ArrayLike | None, rows: int) -> None:
+    """Refuse a second table: it would be ignored, and was meant as an example."""
+    shape = () if y is None else np.shape(y)
+    several = len(shape) > 1 and math.prod(shape[1:]) > 1
+    if y is not None and (several or shape[:1] != (rows,)):
+        raise InputError(
+            "What comes second is scikit-learn's y, one value for each row, and ignored. Got shape {shape}; pass a batch that "
+            "differs as {example}.",
+            shape=shape,
+            example=Setting("example"),
+        )

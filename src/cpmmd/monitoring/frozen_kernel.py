@@ -95,9 +95,18 @@ class FrozenTest(Procedure):
     def of(cls, frozen: FrozenKernel, reference: Table) -> FrozenTest:
         """Return the test against a reference; a kernel that cannot take its rows is refused now, not in the first test."""
         rows = frozen.choice.preparation.transform(pool_of_one(reference), frozen.test_rows)
-        fixed = FixedReference(frozen.choice.kernel, rows)
-        _try(fixed, rows.shape[1])
-        return cls(frozen, fixed)
+        try:
+            values = frozen.choice.kernel.gram(rows[:2], rows[:2])
+        except InputError:
+            raise
+        except (ValueError, RuntimeError, KeyError, IndexError, TypeError) as error:
+            raise InputError(
+                f"The kernel cannot take the reference's rows of {counted(rows.shape[1], 'column')}, encoded: "
+                f"{str(error).splitlines()[0]}. Use a kernel that was chosen on data with the same columns."
+            ) from error
+        if values.shape != (2, 2) or not np.isfinite(values).all():
+            raise InputError("The kernel gives no finite values on the reference's rows. Use one that was chosen on such data.")
+        return cls(frozen, FixedReference(frozen.choice.kernel, rows))
 
     @property
     def parts(self) -> tuple[object, ...]:
@@ -111,6 +120,9 @@ class FrozenTest(Procedure):
         batch = choice.preparation.transform(pool, of_batch)
         ranking, layout = self.fixed.test(batch, n_permutations=options.n_permutations, rng=rng)
         units = layout.of(np.concatenate([self.frozen.test_rows, of_batch]))
+        absent = np.flatnonzero(np.isnan(pool.numbers[pool.m :]).any(axis=0))  # where the kernel cannot see that they are
+        unmarked = [pool.number_names[j] for j in absent if j not in choice.preparation.indicators]
+        said = (f"column {c!r} had no missing values in training: the batch's are filled in and not seen" for c in unmarked)
         return self.conclude(
             pool,
             options,
@@ -119,29 +131,7 @@ class FrozenTest(Procedure):
             kernel=choice.kernel,
             preparation=choice.preparation,
             calibration=choice.calibration,
-            notes=(*layout.left_out, *_note_unmarked(pool, choice.preparation)),
+            notes=(*layout.left_out, *said),
             evidence=Evidence(pool, np.sort(units.rows), np.sort(self.frozen.train_rows), units),
             engine=Engine.of(layout),
         )
-
-
-def _try(fixed: FixedReference, columns: int) -> None:
-    """Refuse a kernel that cannot take the reference's rows."""
-    try:
-        values = fixed.kernel.gram(fixed.rows[:2], fixed.rows[:2])
-    except InputError:
-        raise
-    except (ValueError, RuntimeError, KeyError, IndexError, TypeError) as error:
-        raise InputError(
-            f"The kernel cannot take the reference's rows of {counted(columns, 'column')}, encoded: "
-            f"{str(error).splitlines()[0]}. Use a kernel that was chosen on data with the same columns."
-        ) from error
-    if values.shape != (2, 2) or not np.isfinite(values).all():
-        raise InputError("The kernel gives no finite values on the reference's rows. Use one that was chosen on such data.")
-
-
-def _note_unmarked(pool: Pool, preparation: Preparation) -> tuple[str, ...]:
-    """Say which columns are missing values in the batch only, where the kernel cannot see that they are."""
-    absent = np.flatnonzero(np.isnan(pool.numbers[pool.m :]).any(axis=0))
-    columns = [pool.number_names[j] for j in absent if j not in preparation.indicators]
-    return tuple(f"column {c!r} had no missing values in training: the batch's are filled in and not seen" for c in columns)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Annotated, Self
+
+import msgspec
 
 from cpmmd.core import validation
-from cpmmd.core.plain import PlainDict
+from cpmmd.core.plain import PlainDict, from_plain, plain_dict
 from cpmmd.errors import InputError
 
 APPLICATION = 0x63706D64  # "cpmd": how SQLite files say whose they are
 VERSION = 3
 PATIENCE = 30.0  # seconds to wait for another process that is appending
 
-# Field of a record -> its SQL column.
+# Field of a record -> its SQL column. These are the documents of answers, too.
 COLUMNS = {
     "key": "TEXT NOT NULL UNIQUE",  # of the batch's content and the detector: names come again, files are written anew
     "batch": "TEXT NOT NULL",
@@ -30,7 +32,7 @@ COLUMNS = {
     "adjusted": "REAL",
     "statistic": "REAL",
     "effect": "REAL",
-    "reject": "INTEGER NOT NULL",
+    "reject": "INTEGER NOT NULL",  # a truth value, as is "alarm"
     "method": "TEXT NOT NULL",
     "seed": "INTEGER",
 }
@@ -52,6 +54,8 @@ ALL = {**COLUMNS, **MONITORED}
 CREATE = f"CREATE TABLE batches (id INTEGER PRIMARY KEY, {', '.join(f'{name} {kind}' for name, kind in ALL.items())})"
 INSERT = f"INSERT INTO batches ({', '.join(ALL)}) VALUES ({', '.join(f':{name}' for name in ALL)}) ON CONFLICT (key) DO NOTHING"
 SELECT = f"SELECT {', '.join(ALL)} FROM batches"
+WHOLE = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # what SQLite holds
+TYPES = {"TEXT": str, "INTEGER": WHOLE, "REAL": float, "JSON": list[object]}
 SETTLE = (
     "UPDATE batches SET pvalue = :pvalue, statistic = :statistic, adjusted = :adjusted, reject = :reject, effect = :effect "
     "WHERE key = :key AND adjusted IS NULL"
@@ -97,7 +101,7 @@ class History:
             self.close()
             raise
 
-    def append(self, record: Mapping[str, Any]) -> bool:
+    def append(self, record: Mapping[str, object]) -> bool:
         """Add one batch.
 
         Parameters
@@ -110,11 +114,11 @@ class History:
         bool
             False, and nothing changes, when a batch of that key is already there.
         """
-        values = _check_record(record)
+        values = _sql_values(record)
         with self._explaining(), self._transaction():
             return self._connection.execute(INSERT, values).rowcount == 1
 
-    def settle(self, decided: Iterable[Mapping[str, Any]]) -> None:
+    def settle(self, decided: Iterable[Mapping[str, object]]) -> None:
         """Write the decisions on batches that were appended without one (``adjusted`` None): all or none, and no others.
 
         Parameters
@@ -122,18 +126,12 @@ class History:
         decided : iterable of mapping
             Their records, with ``adjusted``, ``reject`` and ``effect`` as decided.
         """
-        values = [_check_record(record) for record in decided]
+        values = [_sql_values(record) for record in decided]
         with self._explaining(), self._transaction():
             self._connection.executemany(SETTLE, values)
 
     def records(self) -> list[PlainDict]:
-        """Return all records, first appended first.
-
-        Returns
-        -------
-        list of dict
-            With the fields of :meth:`cpmmd.BatchResult.to_dict`.
-        """
+        """Return all records, as :meth:`cpmmd.BatchResult.to_dict` has them, first appended first."""
         with self._explaining():
             return [_record(row) for row in self._connection.execute(f"{SELECT} ORDER BY id").fetchall()]
 
@@ -230,7 +228,7 @@ class History:
                     self._connection.execute(f"ALTER TABLE batches ADD COLUMN {name} {kind}")
                 self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
-    def _pragma(self, name: str) -> Any:
+    def _pragma(self, name: str) -> object:
         return self._connection.execute(f"PRAGMA {name}").fetchone()[0]
 
     @contextmanager
@@ -254,58 +252,37 @@ class History:
             ) from error
 
 
-def _record(row: tuple[Any, ...]) -> PlainDict:
+def _record(row: tuple[object, ...]) -> PlainDict:
     """Return a row of the table as the record that it was."""
     record = dict(zip(ALL, row, strict=True))
-    record["reject"] = bool(record["reject"])
     if record["number"] is None:
-        return {name: record[name] for name in COLUMNS}
-    parts = {name: json.loads(record[name]) for name, kind in MONITORED.items() if kind == "JSON"}
-    return {**record, **parts, "alarm": bool(record["alarm"])}
+        return {name: record[name] for name in COLUMNS} | {"reject": bool(record["reject"])}
+    parts = {name: json.loads(str(record[name])) for name, kind in MONITORED.items() if kind == "JSON"}
+    return {**record, **parts, "reject": bool(record["reject"]), "alarm": bool(record["alarm"])}
 
 
-def _check_record(record: Mapping[str, Any]) -> PlainDict:
+@cache
+def _shape(*, monitored: bool) -> type[msgspec.Struct]:
+    """Return the type that a record is checked against."""
+    fields = []
+    for name, sql in (ALL if monitored else COLUMNS).items():
+        kind = bool if name in ("reject", "alarm") else TYPES[sql.split()[0]]
+        fields.append((name, kind if "NOT NULL" in sql else kind | None))
+    return msgspec.defstruct("Record", fields, forbid_unknown_fields=True)
+
+
+def _sql_values(record: Mapping[str, object]) -> PlainDict:
     """Return a record's values in SQL types, refused when a field is absent, unknown or of another type."""
-    known = ALL if "number" in record else COLUMNS
-    if set(record) != set(known):
-        absent, unknown = sorted(known.keys() - record.keys()), sorted(map(str, record.keys() - known.keys()))
-        raise InputError(f"A batch record must have the fields {', '.join(known)}. Absent: {absent}; unknown: {unknown}.")
-    values: PlainDict = dict.fromkeys(MONITORED)
-    for name, kind in known.items():
-        convert, rule = CONVERSIONS[kind.split()[0]]
-        try:
-            optional = "NOT NULL" not in kind
-            values[name] = None if record[name] is None and optional else convert(record[name])
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"The field '{name}' of a batch record must be {rule}. Got {record[name]!r} instead.") from error
-    return values
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    value.encode()  # SQLite takes no half of a surrogate pair
-    return value
-
-
-def _whole(value: Any) -> int:
-    number = int(value)
-    if number != value or not -(2**63) <= number < 2**63:
-        raise ValueError
-    return number
-
-
-def _real(value: Any) -> float | None:
-    number = float(value)
-    return None if math.isnan(number) else number
-
-
-CONVERSIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "TEXT": (_text, "text"),
-    "INTEGER": (_whole, "a whole number"),
-    "REAL": (_real, "a number"),
-    "JSON": (json.dumps, "of plain JSON types"),
-}
+    monitored = "number" in record
+    try:
+        # Not strict: 120.0 is a number of rows. What is no number, NaN, is None by then.
+        checked = from_plain(_shape(monitored=monitored), plain_dict(record), strict=False)
+        values = {name: getattr(checked, name, None) for name in ALL}
+        json.dumps(values, ensure_ascii=False).encode()  # SQLite takes no half of a surrogate pair
+    except ValueError as error:
+        fields = ", ".join(ALL if monitored else COLUMNS)
+        raise InputError(f"A batch record must have the fields {fields}, each in its type. Got another: {error}.") from error
+    return {name: json.dumps(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 @contextmanager

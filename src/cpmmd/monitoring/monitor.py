@@ -1,39 +1,38 @@
-"""The drift monitor: batch after batch against all that came before, with an alarm that is valid at any time."""
+"""The drift monitor: batch after batch against all that came before, with an alarm that is valid at any time.
+
+In memory, or in a file that several processes may update, one after the other, and that survives a kill at any moment.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields, replace
-from datetime import UTC, datetime
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from cpmmd import registry
 from cpmmd.core import validation
-from cpmmd.core.progress import Progress
-from cpmmd.core.seeds import RNG, keyed_rng, resolve_seed
-from cpmmd.data.conform import conform_beside
+from cpmmd.core.atomic import locked
+from cpmmd.core.plain import PlainDict
+from cpmmd.core.seeds import keyed_rng, resolve_seed
 from cpmmd.data.pool import check_tables
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError, Setting
-from cpmmd.kernels.base import Tensors
-from cpmmd.monitoring.answers import LookResult, MonitorAnswer, look_into, recall
-from cpmmd.monitoring.bets import Saffron
-from cpmmd.monitoring.blocks import BlockTest, check_exact, first_looks
-from cpmmd.monitoring.detector import UnfittedError
-from cpmmd.monitoring.monitor_storage import MonitorState, identify, pack, unpack
-from cpmmd.monitoring.past import Past, complete
-from cpmmd.procedures.base import Procedure
-from cpmmd.questions.options import TestOptions, TestPlan
-from cpmmd.storage.container import read_file, write_file
+from cpmmd.monitoring.answers import LookResult, MonitorAnswer, content_digest
+from cpmmd.monitoring.bets import Saffron, first_looks
+from cpmmd.monitoring.blocks import BlockTest, Past, complete
+from cpmmd.monitoring.history import History, keeping
+from cpmmd.monitoring.states import KEY, Fitted, MonitorState
+from cpmmd.questions.options import TestPlan
 
 PERMUTATIONS = 9999  # where the call does not say: a batch comes once an hour or a day, and what it can say ends at 1 / 10,000
 
 
-class DriftMonitor(BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class DriftMonitor(Fitted[MonitorState]):
     """Tests batch after batch against all that came before, and raises an alarm that is false with probability alpha, ever.
 
     Parameters
@@ -68,22 +67,14 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of str
-        Their names; only where the reference has them.
-    seed_ : int
-        What all randomness comes from.
-    n_permutations_ : int
-        Relabelings of each test.
-    number_ : int
-        Batches so far.
-    wealth_ : float
-        The evidence so far.
-    alarm_ : bool
-        Whether there is an alarm.
-    episode_ : int
-        How often one was acknowledged or dismissed.
+    n_features_in_, feature_names_in_ : int, array of str
+        Number of columns, and their names where the reference has them.
+    seed_, n_permutations_ : int
+        What all randomness comes from, and relabelings of each test.
+    number_, episode_ : int
+        Batches so far, and how often an alarm was acknowledged or dismissed.
+    wealth_, alarm_ : float, bool
+        The evidence so far, and whether there is an alarm.
     records_ : list of dict
         The latest answers, at most 1000, in plain JSON types.
     notes_ : tuple of str
@@ -112,44 +103,17 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
     thu: ALARM since wed (wealth 20 >= 20, p = 0.001), 60 rows
     """
 
-    def __init__(
-        self,
-        method: str | Procedure = registry.DEFAULT_METHOD,
-        *,
-        alpha: float = 0.05,
-        n_permutations: int | None = None,
-        rng: RNG = None,
-        n_jobs: int | None = None,
-        memory_limit: int | str | None = None,
-        scale: str | None = None,
-        missing: str = "error",
-        progress: Progress | None = None,
-        bet: str = "adaptive",
-        looks: Sequence[int] = (1, 4, 8),
-        fdr: float = 0.1,
-        past_rows: int = 20_000,
-        batch_rows: int = 2_500,
-        groups: str | None = None,
-        strata: str | None = None,
-    ) -> None:
-        self.method = method
-        self.alpha = alpha
-        self.n_permutations = n_permutations
-        self.rng = rng
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.scale = scale
-        self.missing = missing
-        self.progress = progress
-        self.bet = bet
-        self.looks = looks
-        self.fdr = fdr
-        self.past_rows = past_rows
-        self.batch_rows = batch_rows
-        self.groups = groups
-        self.strata = strata
+    _kind = "monitor"
 
-    def fit(self, reference: Any) -> Self:
+    bet: str = "adaptive"
+    looks: Sequence[int] = (1, 4, 8)
+    fdr: float = 0.1
+    past_rows: int = 20_000
+    batch_rows: int = 2_500
+    groups: str | None = None
+    strata: str | None = None
+
+    def fit(self, reference: object) -> Self:
         """Begin with a reference: no batches yet, and no evidence.
 
         Parameters
@@ -166,12 +130,14 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         plan = self._plan()
         table = plan.design.set_aside(read_table(reference, "reference"), "reference")
         (table,), notes = check_tables({"reference": table}, missing=self.missing)
-        past, identity = self._begin(table, seed, 0), identify(table, seed, plan.options.method, plan.options.alpha)
-        return self._start(MonitorState(self.get_params(deep=False), seed, past, looks, fdr, notes=notes, identity=identity))
+        past, params = self._past_of(table, seed, 0), self.get_params(deep=False)
+        known = f"{seed} {plan.options.method} {plan.options.alpha} {content_digest(table)}"
+        identity = hashlib.sha256(known.encode()).hexdigest()[: KEY // 2]
+        return self._begin(MonitorState(params, seed, past, looks, fdr, notes=notes, identity=identity))
 
     def update(
         self,
-        batch: Any,
+        batch: object,
         name: str | None = None,
         *,
         path: str | None = None,
@@ -202,20 +168,20 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         state = self._fitted()
         table, notes = self._conform(batch, "batch")
         key = state.key(table, name if known_as is None else known_as)
-        known = None if name is None else state.find(key)
+        known = None if name is None else next((record for record in reversed(state.recent) if record["key"] == key), None)
         if known is not None:
-            return recall(known)
+            return MonitorAnswer.recall(known)
         table, dropped = complete(table, "batch", missing=state.params["missing"], least=1)
         state, looks = self._test(replace(state, number=state.number + 1), table)
         answer = self._answer(state, looks, f"batch {state.number}" if name is None else str(name), key)
         answer = replace(answer, path=path, notes=(*notes, *dropped, *answer.notes))
         if explain:
-            answer = look_into(answer)
+            answer = answer.looked_into()
         _, fdr = state.fdr.decide(answer.pvalue)
-        self._assume(replace(state, fdr=fdr).remember(answer.to_dict()))
+        self._assume(replace(state, fdr=fdr).remember(answer))
         return answer
 
-    def acknowledge(self, reference: Any = None) -> Self:
+    def acknowledge(self, reference: object = None) -> Self:
         """Take the new state for granted: what came since the change is the reference now, and evidence starts anew.
 
         Parameters
@@ -233,31 +199,26 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         if reference is not None:
             table, _ = self._conform(reference, "reference")
             table, _ = complete(table, "reference", missing=state.params["missing"], least=2)
-            return self._assume(state.start_anew(self._begin(table, state.seed, state.number)))
+            return self._assume(state.start_anew(self._past_of(table, state.seed, state.number)))
         own = Setting("reference")
         if state.raised is None:
             raise InputError("There is no alarm to acknowledge. To begin with rows of the new state, pass {own}.", own=own)
-        rows = state.past.of_batches(state.recent[-1]["since_number"])
+        rows = np.flatnonzero(state.past.numbers >= state.recent[-1]["since_number"])
         if len(rows) < 2:
             raise InputError("The batches since the change have fewer than 2 rows. Wait for more, or pass {own}.", own=own)
         return self._assume(state.start_anew(state.past.take(rows)))
 
     def dismiss(self) -> Self:
-        """Go on after an alarm that was none: what came before stays the past, and evidence starts anew.
+        """Return itself after an alarm that was none: what came before stays the past, and evidence starts anew.
 
         Without an alarm it is refused: evidence that is on its way to one would be lost.
-
-        Returns
-        -------
-        DriftMonitor
-            Itself.
         """
         state = self._fitted()
         if state.raised is None:
             raise InputError("There is no alarm to dismiss. Evidence starts anew after an alarm only; go on with the next batch.")
         return self._assume(state.start_anew(state.past))
 
-    def key(self, batch: Any, name: str) -> str:
+    def key(self, batch: object, name: str) -> str:
         """Return what a history knows a batch by: the same for the same name and rows and this monitor.
 
         Parameters
@@ -274,47 +235,18 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
         """
         return self._fitted().key(self._conform(batch, "batch")[0], name)
 
-    def save(self, path: str | Path) -> None:
-        """Write the monitor with all it knows to a file: the old file or the new one is there, never a part.
+    @property
+    def last_(self) -> MonitorAnswer | None:
+        """The latest answer, without its tests; None before the first batch."""
+        recent = self._fitted().recent
+        return MonitorAnswer.recall(recent[-1]) if recent else None
 
-        Parameters
-        ----------
-        path : str or Path
-            Where it goes.
-        """
-        tensors, description = pack(self._fitted())
-        write_file(path, tensors, description, kind="monitor")
+    @property
+    def records_(self) -> list[PlainDict]:
+        """The latest answers, at most 1000, in plain JSON types."""
+        return list(self._fitted().recent)
 
-    @classmethod
-    def load(cls, path: str | Path, *, module: Any = None) -> DriftMonitor:
-        """Read a monitor that :meth:`save` wrote.
-
-        Loading executes nothing that the file says. Damaged files are refused.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        module : torch.nn.Module, optional
-            The network of your own that the method trains, which no file holds.
-
-        Returns
-        -------
-        DriftMonitor
-            It goes on where the one that was saved stopped.
-        """
-
-        def restore(description: Any, tensors: Tensors) -> DriftMonitor:
-            state = unpack(description, tensors, module=module)
-            return cls(**state.params)._start(state)
-
-        return read_file(path, restore, kind="monitor")
-
-    def _conform(self, batch: Any, sample: str) -> tuple[Table, tuple[str, ...]]:
-        reference = self._fitted().past.table
-        return conform_beside(self._block_test.plan.design, batch, reference, sample)
-
-    def _begin(self, reference: Table, seed: int, number: int) -> Past:
+    def _past_of(self, reference: Table, seed: int, number: int) -> Past:
         return Past.of(reference).keep(self.past_rows, keyed_rng(seed, "reference", number))
 
     def _test(self, state: MonitorState, table: Table) -> tuple[MonitorState, tuple[LookResult, ...]]:
@@ -329,47 +261,48 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
             looks.append(look)
         if looks[-1].closes(state.number, state.start):  # no block is open: what is dropped is blind to all of them
             past = past.keep(state.params["past_rows"], keeping)
-        return replace(state, past=past, looks=tuple(looks)).raise_alarm(1 / state.params["alpha"]), tuple(results)
+        state = replace(state, past=past, looks=tuple(looks))
+        if state.raised is None and state.wealth >= 1 / state.params["alpha"]:
+            state = replace(state, raised=state.number)
+        return state, tuple(results)
 
     def _answer(self, state: MonitorState, looks: tuple[LookResult, ...], name: str, key: str) -> MonitorAnswer:
-        options, own = self._block_test.plan.options, looks[0]
+        own = looks[0]
         assert own.result is not None
-        return MonitorAnswer(
-            name=name,
+        return MonitorAnswer.of(
+            own.result,
+            batch=name,
+            key=key,
+            method=self._block_test.plan.options.method,
+            pvalue=own.pvalue,
+            reject=state.fdr.decide(own.pvalue)[0],
+            level=state.fdr.level,
             number=state.number,
-            time=datetime.now(UTC),
-            rows=own.result.sizes[1],
-            notes=own.result.notes,
+            episode=state.episode,
             wealth=state.wealth,
             alarm=state.raised is not None,
             since=state.since(name, own.rank, own.total),
-            differs=state.fdr.decide(own.pvalue)[0],
-            level=state.fdr.level,
+            alpha=self._block_test.plan.options.alpha,
             looks=looks,
-            episode=state.episode,
-            alpha=options.alpha,
-            method=options.method,
-            key=key,
-            statistic=own.result.statistic,
-            seed=own.result.seed,
         )
 
     def _plan(self) -> TestPlan:
-        """Return what the parameters ask for, all of them checked."""
         validation.open_unit("fdr", self.fdr)
         validation.whole("past_rows", self.past_rows, at_least=2)
         validation.whole("batch_rows", self.batch_rows, at_least=1)
         for name in ("groups", "strata"):
             if not isinstance(getattr(self, name), str | None):
                 raise validation.wrong(name, "must be the name of a column", type(getattr(self, name)).__name__)
-        given = {option.name: getattr(self, option.name) for option in fields(TestOptions) if hasattr(self, option.name)}
         count = PERMUTATIONS if self.n_permutations is None else self.n_permutations
-        plan = TestOptions(**{**given, "n_permutations": count}).plan(decides=False)
-        check_exact(plan.procedure, plan.options.method)
+        plan = self._test_options(n_permutations=count).plan(decides=False)
+        if not plan.procedure.exact or getattr(plan.procedure, "n_splits", 1) > 1:
+            raise InputError(
+                "A monitor needs a method whose p-value is one exact ranking. {method} has none; use another, or a single split.",
+                method=plan.options.method,
+            )
         return plan
 
-    def _start(self, state: MonitorState) -> Self:
-        """Begin to answer from a state, as the parameters are now: after fitting and after loading alike."""
+    def _begin(self, state: MonitorState) -> Self:
         plan = self._plan()
         self._block_test = BlockTest(plan, state.seed, self.batch_rows, self.progress)
         self.seed_, self.n_permutations_ = state.seed, plan.options.n_permutations
@@ -377,22 +310,148 @@ class DriftMonitor(BaseEstimator):  # type: ignore[misc]
 
     def _assume(self, state: MonitorState) -> Self:
         """Become the monitor of a state."""
-        table = state.past.table
         self._state, self.notes_ = state, state.notes
         self.number_, self.wealth_, self.alarm_ = state.number, state.wealth, state.raised is not None
         self.episode_, self.identity_ = state.episode, state.identity
-        self.records_ = list(state.recent)
-        self.n_features_in_ = len(table.columns)
-        self.__dict__.pop("feature_names_in_", None)
-        if table.named:
-            self.feature_names_in_ = np.array(table.columns, dtype=object)
-        return self
+        return self._expect(state.past.table, self._block_test.plan.design)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether there is a reference."""
-        return hasattr(self, "_state")
 
-    def _fitted(self) -> MonitorState:
-        if not self.__sklearn_is_fitted__():
-            raise UnfittedError("The monitor has no reference yet. Call fit(reference) first.")
-        return self._state
+class MonitorFile:
+    """A monitor in a file, and its history in another: each batch counts once, whatever happens to the process that sends it.
+
+    Parameters
+    ----------
+    path : str or Path
+        What :meth:`DriftMonitor.save` wrote.
+    history : str, Path or None
+        An SQLite file that keeps every answer; made when there is none. Without one the latest 1000 answers are known.
+
+    Notes
+    -----
+    An update holds a lock from reading the file to the end. The file is replaced whole, with the answer in it, before the history
+    gets the answer; a process that is killed in between leaves one answer that the next one copies. A batch that was
+    not answered before a kill has not happened: send it again.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from cpmmd import DriftMonitor, MonitorFile
+    >>> data = np.random.default_rng(0)
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "monitor.cpmmd"
+    >>> DriftMonitor(method="median", n_permutations=99, rng=0).fit(data.normal(size=(100, 2))).save(file)
+    >>> monday = data.normal(size=(30, 2))
+    >>> answers = [MonitorFile(file).update(monday, name="monday") for _ in range(2)]
+    >>> [answer.known for answer in answers], MonitorFile(file).read().number_
+    ([False, True], 1)
+    """
+
+    def __init__(self, path: str | Path, history: str | Path | None = None) -> None:
+        self.path = Path(path)
+        self.history = None if history is None else Path(history)
+
+    def read(self) -> DriftMonitor:
+        """Return the monitor as it is in the file now; what is done to it does not change the file."""
+        return DriftMonitor.load(self.path)
+
+    def update(
+        self, batch: object, name: str, *, path: str | None = None, explain: bool = False, known_as: str | None = None
+    ) -> MonitorAnswer:
+        """Test one batch, and keep the answer; a batch that came before under this name keeps the answer it got.
+
+        Parameters
+        ----------
+        batch, name, path, explain, known_as
+            As for :meth:`DriftMonitor.update`.
+
+        Returns
+        -------
+        MonitorAnswer
+            Kept on the disk by the time it is returned.
+        """
+        with self._open() as (monitor, history):
+            known = None if history is None else history.find(monitor.key(batch, name if known_as is None else known_as))
+            if known is not None:
+                return MonitorAnswer.recall(known)
+            answer = monitor.update(batch, name, path=path, explain=explain, known_as=known_as)
+            if not answer.known:
+                monitor.save(self.path)
+                _catch_up(history, monitor)
+            return answer
+
+    def acknowledge(self, reference: object = None) -> None:
+        """Take the new state for granted, as :meth:`DriftMonitor.acknowledge` does.
+
+        Parameters
+        ----------
+        reference : array or data frame, optional
+            Rows of the new state.
+        """
+        self._change(lambda monitor: monitor.acknowledge(reference))
+
+    def dismiss(self) -> None:
+        """Go on after an alarm that was none, as :meth:`DriftMonitor.dismiss` does."""
+        self._change(DriftMonitor.dismiss)
+
+    def records(self) -> list[PlainDict]:
+        """Return the records of all batches that are known, as :meth:`MonitorAnswer.to_dict` has them, first the oldest."""
+        with self._open() as (monitor, history):
+            if history is None:
+                return monitor.records_
+            return [one for one in history.records() if "wealth" in one and one["key"].startswith(monitor.identity_)]
+
+    def _change(self, change: Callable[[DriftMonitor], object]) -> None:
+        with self._open() as (monitor, _):
+            change(monitor)
+            monitor.save(self.path)
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[DriftMonitor, History | None]]:
+        """Hold the lock; the history has every answer of the file."""
+        with locked(self.path):
+            monitor = self.read()
+            with keeping(self.history) as history:
+                _catch_up(history, monitor)
+                if history is not None and monitor.identity_:  # a file from before monitors had one has none
+                    batches = history.last_number(monitor.identity_)
+                    if batches > monitor.number_:  # they would not be tested, and count for nothing
+                        raise InputError(
+                            f"The history knows {batches} batches of this monitor, its file {monitor.number_}: the file was put "
+                            "back, copied or fitted anew. Bring the newer file back, or name a new history."
+                        )
+                yield monitor, history
+
+
+def _catch_up(history: History | None, monitor: DriftMonitor) -> None:
+    """Add the answers to a history that it lacks: the last one after a kill, all that are known where it is new."""
+    last = monitor.last_
+    if history is not None and last is not None and history.find(last.key) is None:
+        for record in monitor.records_:
+            history.append(record)
+
+
+# What a monitor says in the text format that Prometheus scrapes: name, what it is, kind.
+METRICS = (
+    ("cpmmd_alarm", "1 while there is an alarm that was neither acknowledged nor dismissed", "gauge"),
+    ("cpmmd_wealth", "evidence against nothing having changed", "gauge"),
+    ("cpmmd_wealth_limit", "wealth at which the alarm is raised, 1 / alpha", "gauge"),
+    ("cpmmd_batches_total", "batches that were counted", "counter"),
+    ("cpmmd_episode", "alarms that were acknowledged or dismissed", "gauge"),
+    ("cpmmd_since_batch", "number of the estimated first changed batch, 0 without an alarm", "gauge"),
+    ("cpmmd_last_pvalue", "p-value of the latest batch by itself", "gauge"),
+    ("cpmmd_last_rows", "rows of the latest batch", "gauge"),
+    ("cpmmd_last_batch_timestamp_seconds", "when the latest batch was tested", "gauge"),
+)
+
+
+def prometheus_text(monitor: DriftMonitor, name: str) -> str:
+    """Return the metrics of a monitor, labelled with its name; those of a latest batch only where there is one."""
+    values = [monitor.alarm_, monitor.wealth_, 1 / monitor.alpha, monitor.number_, monitor.episode_]
+    last = monitor.last_
+    if last is not None:
+        values += [last.since_number or 0 if monitor.alarm_ else 0, last.pvalue, last.rows, last.time.timestamp()]
+    label = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return "".join(
+        f'# HELP {metric} {words}\n# TYPE {metric} {kind}\n{metric}{{monitor="{label}"}} {value:.17g}\n'
+        for (metric, words, kind), value in zip(METRICS, values, strict=False)
+    )

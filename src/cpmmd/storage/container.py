@@ -9,20 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from safetensors.numpy import load, save
 
 from cpmmd.core.atomic import write_whole
+from cpmmd.core.plain import from_plain
 from cpmmd.errors import InputError, MissingExtraError
 from cpmmd.kernels.base import Tensors
 
 T = TypeVar("T")
 
+FORMAT = "cpmmd-{}-1"  # of a kind
 LENGTH = 8  # bytes before the header that say how long it is
 LARGEST_HEADER = 100 * 2**20  # bytes, as safetensors has it
 BLANK = b"0" * 64  # stands where the checksum goes while it is computed
@@ -30,23 +31,30 @@ BLANK = b"0" * 64  # stands where the checksum goes while it is computed
 CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
-def write_file(path: str | Path, tensors: Mapping[str, npt.NDArray[Any]], description: object, *, kind: str) -> None:
+def write_file(path: str | Path, tensors: Tensors, description: object, *, kind: str) -> None:
     """Write arrays and a description (plain JSON types) to a file, all of it or nothing."""
     try:
         text = json.dumps(description, allow_nan=False)
     except ValueError as error:
         raise InputError(f"Numbers in a {kind} file must be finite. Some are not; rescale the data and fit again.") from error
-    metadata = {"format": _format(kind), "description": text, "sha256": BLANK.decode()}
+    metadata = {"format": FORMAT.format(kind), "description": text, "sha256": BLANK.decode()}
     content = bytearray(save({name: np.ascontiguousarray(value) for name, value in tensors.items()}, metadata))
     start = _checksum_place(content)
     content[start : start + len(BLANK)] = _checksum(content, start)
     write_whole(path, content)
 
 
-def read_file(path: str | Path, restore: Callable[[Any, Tensors], T], *, kind: str) -> T:
+def read_file(path: str | Path, restore: Callable[[object, Tensors], T], *, kind: str) -> T:
     """Return what ``restore(description, tensors)`` makes of a file that :func:`write_file` wrote; any other is refused."""
     path = Path(path)
-    content = _content(path)
+    if not path.exists():
+        raise InputError(f"There is no file {path}. Check the path.")
+    if not path.is_file():
+        raise InputError(f"{path} is not a file. Give the path of one that was saved.")
+    try:
+        content = bytearray(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}). Check its permissions.") from error
 
     def refuse(why: object, cause: BaseException | None = None, advice: str = "Save or fetch it again.") -> NoReturn:
         raise InputError(f"{path} cannot be read as a cpmmd {kind} file: {why}. {advice}") from cause
@@ -59,8 +67,8 @@ def read_file(path: str | Path, restore: Callable[[Any, Tensors], T], *, kind: s
         refuse("it is damaged or was changed, its checksum does not match")
     try:
         metadata = _metadata(content)
-        if metadata["format"] != _format(kind):
-            refuse(f"its format is {metadata['format']!r}, not {_format(kind)!r}")
+        if metadata["format"] != FORMAT.format(kind):
+            refuse(f"its format is {metadata['format']!r}, not {FORMAT.format(kind)!r}")
         return restore(json.loads(metadata["description"], parse_constant=_no_constant), load(bytes(content)))
     except (InputError, MissingExtraError):
         raise
@@ -78,21 +86,6 @@ def kind_of(path: str | Path) -> str | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return None if found is None else found[1]
-
-
-def _format(kind: str) -> str:
-    return f"cpmmd-{kind}-1"
-
-
-def _content(path: Path) -> bytearray:
-    if not path.exists():
-        raise InputError(f"There is no file {path}. Check the path.")
-    if not path.is_file():
-        raise InputError(f"{path} is not a file. Give the path of one that was saved.")
-    try:
-        return bytearray(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}). Check its permissions.") from error
 
 
 def _header(content: bytearray) -> bytes:
@@ -119,12 +112,10 @@ def _checksum(content: bytearray, start: int) -> bytes:
 
 
 def _metadata(content: bytearray) -> dict[str, str]:
-    metadata = json.loads(_header(content))["__metadata__"]
-    if not all(isinstance(metadata[name], str) for name in ("format", "description", "sha256")):
-        raise TypeError("its metadata is not text")
+    metadata = from_plain(dict[str, str], json.loads(_header(content))["__metadata__"])
     if metadata["sha256"].encode() != content[_checksum_place(content) :][: len(BLANK)]:
         raise ValueError("its checksum is not where it belongs")
-    return dict(metadata)
+    return metadata
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -1,29 +1,32 @@
-"""Kernels in files: safetensors weights with a JSON description; loading one executes nothing."""
+"""Kernels and methods in files: safetensors weights with a JSON description; loading one executes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cpmmd import registry
 from cpmmd.core.installation import missing_extra
-from cpmmd.errors import InputError
+from cpmmd.core.plain import PlainDict, from_plain
+from cpmmd.errors import InputError, unknown_name
 from cpmmd.kernels.base import Kernel, Tensors
 from cpmmd.kernels.radial import RADIAL, RadialKernel
 from cpmmd.kernels.regularised import REGULARISED, RegularisedKernel
+from cpmmd.procedures.full_sample import KernelClass
+from cpmmd.selection.values import Ascent
 from cpmmd.storage.container import read_file, write_file
 
 if TYPE_CHECKING:
     from torch import nn
-from dataclasses import fields
-from functools import cache
 
-import numpy as np
-
-from cpmmd.errors import unknown_name
-from cpmmd.procedures.full_sample import KernelClass
-from cpmmd.selection.values import Ascent
+KERNEL = "kernel"  # stands for a fixed kernel in a method, in the form of its own file
+MODULE = "module"  # stands for a torch module, which no file holds
+LARGEST = 10**7  # whole number in a description: a stranger's must not ask for memory that no honest one needs
 
 
 def save_kernel(kernel: Kernel, path: str | Path) -> None:
@@ -43,9 +46,9 @@ def save_kernel(kernel: Kernel, path: str | Path) -> None:
     >>> from cpmmd import load_kernel, save_kernel, two_sample_test
     >>> data = np.random.default_rng(0)
     >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2)), rng=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_kernel(result.kernel, pathlib.Path(folder) / "kernel.safetensors")
-    ...     load_kernel(pathlib.Path(folder) / "kernel.safetensors") == result.kernel
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "kernel.safetensors"
+    >>> save_kernel(result.kernel, file)
+    >>> load_kernel(file) == result.kernel
     True
     """
     if not callable(getattr(kernel, "tensors", None)):
@@ -74,17 +77,16 @@ def load_kernel(path: str | Path, *, module: nn.Module | None = None) -> Kernel:
     >>> import pathlib, tempfile
     >>> import numpy as np
     >>> from cpmmd import FullSampleTest, load_kernel, save_kernel, two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> earlier = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
-    >>> chosen = two_sample_test(*earlier, method="cp-linear", rng=0).kernel
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_kernel(chosen, pathlib.Path(folder) / "kernel.safetensors")
-    ...     kernel = load_kernel(pathlib.Path(folder) / "kernel.safetensors")
-    >>> later = data.normal(size=(40, 2)), data.normal(2, 1, size=(40, 2))
-    >>> two_sample_test(*later, method=FullSampleTest(classes=(), fixed=(kernel,)), rng=0).reject
+    >>> earlier, later = np.random.default_rng(0).normal([[[0]], [[2]]], 1, size=(2, 2, 40, 2))
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "kernel.safetensors"
+    >>> save_kernel(two_sample_test(*earlier, method="cp-linear", rng=0).kernel, file)
+    >>> method = FullSampleTest(classes=(), fixed=(load_kernel(file),))
+    >>> two_sample_test(*later, method=method, rng=0).reject
     True
     """
-    return read_file(path, lambda described, tensors: restore_kernel(described, tensors, module=module), kind="kernel")
+    return read_file(
+        path, lambda said, tensors: restore_kernel(from_plain(PlainDict, said), tensors, module=module), kind="kernel"
+    )
 
 
 def restore_kernel(described: Mapping[str, Any], tensors: Tensors, *, module: nn.Module | None = None) -> Kernel:
@@ -102,23 +104,15 @@ def restore_kernel(described: Mapping[str, Any], tensors: Tensors, *, module: nn
         raise missing_extra("Loading a trained kernel", "torch", "deep") from error
 
 
-# Methods as plain JSON and back: a known name with its options, nothing that could execute.
-
-
-KERNEL = "kernel"  # stands for a fixed kernel, in the form of its own file
-MODULE = "module"  # stands for a torch module, which no file holds
-LARGEST = 10**7  # whole number in a description: a stranger's must not ask for memory that no honest one needs
-
-
 @cache
-def _known() -> dict[str, type[Any]]:
+def _known() -> Mapping[str, type]:
     """Return what a method can be made of."""
-    parts: dict[str, type[Any]] = {kind.__name__: kind for kind in (KernelClass, Ascent)}
+    parts = {kind.__name__: kind for kind in (KernelClass, Ascent)}
     return {**registry.procedures(), **registry.families(), **registry.criteria(), **parts}
 
 
-def describe_method(value: Any) -> Any:
-    """Return a method in plain JSON types."""
+def describe_method(value: object) -> object:
+    """Return a method in plain JSON types: a known name with its options, nothing that could execute."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, np.generic):
@@ -126,7 +120,7 @@ def describe_method(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [describe_method(part) for part in value]
     name = type(value).__name__
-    if type(value) is _known().get(name):
+    if is_dataclass(value) and type(value) is _known().get(name):
         return {"name": name, "options": {field.name: describe_method(getattr(value, field.name)) for field in fields(value)}}
     if isinstance(value, Kernel) and not value.tensors():
         return {"name": KERNEL, "options": value.to_dict()}
