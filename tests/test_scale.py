@@ -244,7 +244,7 @@ def test_arrow_floats_are_not_copied():
 
     values = np.arange(10.0)
     table = read_table(pa.table({"a": pa.array(values)}), "x")
-    assert np.shares_memory(table.numbers.columns[0].chunks[0], values)
+    assert np.shares_memory(table.numbers.columns[0][0], values)
 
 
 def test_missing_values_are_named_with_their_row(tmp_path):
