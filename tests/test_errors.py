@@ -1,6 +1,7 @@
-"""Errors carry fields, travel between processes, and are said in the words of whoever faces the user."""
+"""Errors, warnings and notes carry fields, travel between processes, and are said in the words of whoever faces the user."""
 
 import ast
+import json
 import pickle
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import cpmmd
 from cpmmd.cli.failures import calling_samples, in_command_words
-from cpmmd.errors import CpmmdError, InputError, SampleName, Setting, unknown_name
+from cpmmd.errors import CpmmdError, CpmmdWarning, InputError, Note, SampleName, Setting, unknown_name
 
 SOURCE = Path(cpmmd.__file__).parent
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -82,11 +83,29 @@ def test_a_sentence_without_fields_is_left_alone():
     assert "Did you mean 'median'" in str(unknown_name("method", "medain", ["median"]))
 
 
+@pytest.mark.parametrize("kind", [Note, CpmmdWarning, InputError])
+def test_every_sentence_can_be_said_in_other_words_and_travels(kind):
+    said = kind("column {name!r}: name groups with {setting}", name="{a}", setting=Setting("groups", "a b"))
+    for one in (said, pickle.loads(pickle.dumps(said))):
+        assert str(one) == "column '{a}': name groups with groups='a b'"
+        assert in_command_words(one) == "column '{a}': name groups with --group-by a b"
+    assert in_command_words("groups='a' in a text of the user's") == "groups='a' in a text of the user's"
+
+
+def test_a_note_is_text():
+    note = Note("{few} rows", few=3)
+    assert note == "3 rows"
+    assert json.loads(json.dumps([note])) == ["3 rows"]
+    assert f"{note:>7}|" == " 3 rows|"
+
+
 def raised_errors():
-    """Every place of the package that makes an error: (file, node)."""
+    """Every place of the package that makes an error, a warning or a note: (file, node)."""
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("Error") and node.args:
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
+                continue
+            if node.func.id == "Note" or node.func.id.endswith(("Error", "Warning")):
                 yield file.relative_to(SOURCE), node
 
 

@@ -1,7 +1,9 @@
 """``cpmmd test``: answers, exit codes, JSON, and no traceback for anyone's mistake."""
 
 import gzip
+import shlex
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -40,11 +42,28 @@ def test_the_answer_is_the_librarys(pair):
 
 def test_the_command_that_repeats_does_repeat(pair):
     first = document(run("test", *pair, "--json", "--drop", "u", "--method", "cp-linear", "--alpha", 0.01, "--no-explain"))
-    import shlex
-
     again = document(run(*shlex.split(first["repeat"])[1:], "--json", "--no-explain"))
     assert again["result"] == first["result"]
     assert "--seed" in first["repeat"]
+
+
+def test_the_command_that_repeats_is_what_was_typed_in_one_order(pair):
+    typed = ("-p", 99, "-c", "u", "--columns", "v,colour", "--alpha", 0.05, "-j", 1, "--no-explain", "--exit-zero", "-s", 3)
+    found = document(run("test", *typed, "--json", *pair))
+    assert found["repeat"] == shlex.join(
+        ["cpmmd", "test", *map(str, pair), "--columns", "u,v,colour", "--alpha", "0.05", "--permutations", "99", "--seed", "3"]
+    )
+
+
+def test_a_note_of_the_library_names_flags_on_the_terminal_and_arguments_in_a_document(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("a", "b"):
+        pl.DataFrame({"u": np.cumsum(rng.normal(size=200))}).write_csv(tmp_path / f"{name}.csv")
+    files = tmp_path / "a.csv", tmp_path / "b.csv"
+    said = run("test", *files, *QUICK).stdout
+    assert "together with --blocks auto; if they belong to something, name it with --group-by" in said
+    (note,) = document(run("test", *files, *QUICK, "--json"))["result"]["notes"]
+    assert note.endswith("together with blocks='auto'; if they belong to something, name it with groups=...")
 
 
 def test_exit_zero_is_for_scripts_that_only_want_the_answer(pair):

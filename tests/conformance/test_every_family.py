@@ -85,7 +85,10 @@ def test_its_kernels_come_back_from_files(name, tmp_path):
     save_kernel(kernel, tmp_path / "kernel.safetensors")
     back = load_kernel(tmp_path / "kernel.safetensors")
     assert type(back) is type(kernel)
+    assert back == kernel
+    assert hash(back) == hash(kernel)
     assert back.to_dict() == kernel.to_dict()
+    assert back != choose(make(name), ROWS[:40])
     np.testing.assert_array_equal(back.gram(ROWS), kernel.gram(ROWS))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import shlex
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,10 +52,10 @@ def demonstrate(folder: str, *, force: bool = False) -> None:
 
 
 def _compare(files: list[str], report: str | None, *, force: bool = False) -> None:
-    say(f"$ cpmmd test {shlex.join(files)} --seed {SEED}{'' if report is None else ' --report ' + shlex.quote(report)}")
+    typed = Typed("test", tuple(files))
+    say(f"$ {typed.again(seed=SEED, report=report)}")
     say()
-    answering = Answering(report=report, force=force, typed=Typed("test", tuple(files)))
-    compare_files(files, Reading(), Settings(seed=SEED), answering)
+    compare_files(files, Reading(), Settings(seed=SEED), Answering(report=report, force=force, typed=typed))
 
 
 def tumours() -> tuple[list[str], list[Array]]:

@@ -111,7 +111,8 @@ class CommandWords:
 
 def in_command_words(said: object) -> str:
     """Return an error, a warning or a note in the words of the command line."""
-    return said.render(CommandWords(getattr(said, "labels", {}))) if isinstance(said, Sentence) else str(said)
+    labels = said.labels if isinstance(said, CpmmdError) else {}
+    return said.render(CommandWords(labels)) if isinstance(said, Sentence) else str(said)
 
 
 @contextmanager

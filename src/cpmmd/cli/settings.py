@@ -54,8 +54,9 @@ class Typed:
 
     def again(self, **found: object) -> str:
         """Return the command that does the same again, with what was found out on the way, such as the seed."""
-        options, tested_by = {**found, **self.options, **found}, {one.name for one in fields(Settings)}
-        names = sorted(options, key=lambda name: (name in AT_THE_END, name in tested_by))
+        options, tested_by = {**found, **self.options, **found}, [one.name for one in fields(Settings)]
+        late = [*(name for name in tested_by if name not in AT_THE_END), *AT_THE_END]
+        names = sorted(options, key=lambda name: late.index(name) if name in late else -1)
         return command_line(self.command, self.files, {_flag(name): options[name] for name in names})
 
     def meaning(self) -> dict[str, object]:

@@ -113,12 +113,8 @@ class EquivalenceResult:
 
         Parameters
         ----------
-        path : str or Path, optional
-            Ends in .html (one file that needs nothing else), .md or .json; without one the HTML text is only returned.
-        title : str, optional
-            What was compared.
-        command : str, optional
-            The shell command that gave the result.
+        path, title, command
+            As for :meth:`cpmmd.TestResult.report`.
 
         Returns
         -------

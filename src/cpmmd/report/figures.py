@@ -145,15 +145,6 @@ class Stylesheet:
 
     def class_of(self, style: str) -> str:
         """Return the class that stands for a style attribute; empty when nothing of it is kept."""
-        kept = "; ".join(self._declarations(style))
-        return self.classes.setdefault(kept, f"s{len(self.classes)}") if kept else ""
-
-    @property
-    def css(self) -> str:
-        """The rules."""
-        return "\n".join(f".{name} {{ {declarations} }}" for declarations, name in self.classes.items())
-
-    def _declarations(self, style: str) -> list[str]:
         kept = []
         for declaration in style.split(";"):
             name, _, value = (part.strip() for part in declaration.partition(":"))
@@ -162,7 +153,12 @@ class Stylesheet:
                 name, value = "font-size", found.group("size") if found else "10px"
             if name and name != "font-family":
                 kept.append(f"{name}: {self.palette.get(value.lower(), value)}")
-        return kept
+        return self.classes.setdefault("; ".join(kept), f"s{len(self.classes)}") if kept else ""
+
+    @property
+    def css(self) -> str:
+        """The rules."""
+        return "\n".join(f".{name} {{ {declarations} }}" for declarations, name in self.classes.items())
 
 
 def _inline_svg(figure: Canvas, *, name: str, title: str, description: str, sheet: Stylesheet) -> str:
@@ -170,7 +166,10 @@ def _inline_svg(figure: Canvas, *, name: str, title: str, description: str, shee
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     root = ElementTree.fromstring(NOT_XML.sub("", buffer.getvalue()))
-    _keep_drawing(root)
+    for element in list(root.iter()):  # what does not draw goes: metadata, style sheets, and scripts should there ever be any
+        for child in list(element):
+            if not isinstance(child.tag, str) or child.tag.removeprefix(NAMESPACE) not in DRAWN:
+                element.remove(child)
     for ground in root.iterfind(f".//{NAMESPACE}pattern/{NAMESPACE}rect"):
         ground.set("style", "fill-opacity: 0.35")  # matplotlib paints ground and hatching alike, and so hides the hatching
     for element in root.iter():
@@ -183,15 +182,6 @@ def _inline_svg(figure: Canvas, *, name: str, title: str, description: str, shee
         spoken.text = words
         root.insert(position, spoken)
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def _keep_drawing(element: ElementTree.Element) -> None:
-    """Remove whatever does not draw (metadata, style sheets, and scripts should there ever be any)."""
-    for child in list(element):
-        if not isinstance(child.tag, str) or child.tag.removeprefix(NAMESPACE) not in DRAWN:
-            element.remove(child)
-        else:
-            _keep_drawing(child)
 
 
 def _localise(element: ElementTree.Element, name: str, sheet: Stylesheet) -> None:

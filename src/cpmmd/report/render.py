@@ -72,9 +72,11 @@ def report(
 
 def write_page(page: Page, drawings: Drawings, path: str | os.PathLike[str] | None) -> str:
     """Return a page as text in the format that the path's suffix asks for, and write it when there is a path."""
-    text = _text(page, drawings, "html" if path is None else format_of(path))
-    if path is not None:
-        write_whole(path, text.encode())
+    if path is None:
+        return _html(page, drawings)
+    form = format_of(path)
+    text = _json(page.to_dict()) if form == "json" else _markdown(page) if form == "markdown" else _html(page, drawings)
+    write_whole(path, text.encode())
     return text
 
 
@@ -103,14 +105,14 @@ def render(said: Mapping[str, Any], drawings: Drawings, *, form: str) -> str:
     # The samples differ
     """
     validation.one_of("form", form, ("html", "markdown", "json"))
-    tone = "found" if said["verdict"]["reject"] else "clear"
-    return _text(from_plain(Page, {**said, "tone": tone}), drawings, form)
-
-
-def _text(page: Page, drawings: Drawings, form: str) -> str:
     if form == "json":
-        return json.dumps(page.to_dict(), indent=2, allow_nan=False).translate(INERT) + "\n"
+        return _json(said)
+    page = from_plain(Page, {**said, "tone": "found" if said["verdict"]["reject"] else "clear"})
     return _markdown(page) if form == "markdown" else _html(page, drawings)
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=2, allow_nan=False).translate(INERT) + "\n"
 
 
 def _fill(template: str, filters: Mapping[str, Callable[..., object]], **values: object) -> str:

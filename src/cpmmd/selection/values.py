@@ -103,10 +103,10 @@ class Selection(PlainValue):
     """The kernel that maximised a criterion, and every kernel looked at on the way."""
 
     kernel: Kernel  #: the choice
-    #: criterion, mmd2, complexity: their values at the choice
+    #: criterion, mmd2, variance, complexity: their values at the choice, the variance where the criterion needs it
     criterion: float
     mmd2: float
-    variance: float | None  #: none where the criterion does not need it
+    variance: float | None
     complexity: float
     path: BandwidthPath | TrainingHistory  #: what was looked at
     max_complexity: float  #: ``L* |D|_F / N``, the largest complexity on the path
