@@ -11,7 +11,6 @@ import numpy as np
 
 from cpmmd import (
     ComplexityPenalized,
-    CpmmdWarning,
     Deep,
     FullSampleTest,
     MedianTest,
@@ -23,6 +22,7 @@ from cpmmd import (
     TestResult,
     two_sample_test,
 )
+from cpmmd.errors import CpmmdWarning
 
 Criterion = ComplexityPenalized | Ratio | Plain
 ALPHA = 0.05

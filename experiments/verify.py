@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from cpmmd import Repetition
+from cpmmd.studies.study import Repetition
 from experiments.base import Experiment
 from experiments.registry import MODULES, find
 

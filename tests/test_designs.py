@@ -7,7 +7,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from cpmmd import Bandwidth, Design, FullSampleTest, KernelClass, MMDAgg, MMDFuse, two_sample_test
+from cpmmd import Bandwidth, FullSampleTest, KernelClass, MMDAgg, MMDFuse, two_sample_test
+from cpmmd.data.design import Design
 from cpmmd.draws.layout import Layout
 from cpmmd.kernels.bandwidth import Bandwidth as Family
 from cpmmd.kernels.scaled import ScaledKernel

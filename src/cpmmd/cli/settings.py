@@ -76,7 +76,7 @@ def command_line(command: str, files: Sequence[str], flags: Mapping[str, object]
         if value is True:
             words.append(flag)
         elif value is not None and value is not False:
-            words += [flag, ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)]
+            words += [flag, ",".join(str(one) for one in value if one != "") if isinstance(value, list | tuple) else str(value)]
     return shlex.join(words)
 
 

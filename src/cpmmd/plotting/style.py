@@ -17,7 +17,6 @@ from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestOutcome
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
@@ -102,7 +101,7 @@ def density(values: Array, grid: Array) -> Array:
     return np.asarray(np.exp(-(apart**2) / 2) / (width * np.sqrt(2 * np.pi)))
 
 
-def known_fields(kind: type[DataclassInstance], record: Mapping[str, object]) -> dict[str, Any]:
+def known_fields(kind: Any, record: Mapping[str, object]) -> dict[str, Any]:
     """Return what a record says of the fields of a dataclass; None is nothing said."""
     return {one.name: record[one.name] for one in fields(kind) if record.get(one.name) is not None}
 
