@@ -108,9 +108,9 @@ def drop_hint(explanation: Explanation) -> list[str]:
 
 
 def _row(column: ColumnDifference) -> tuple[str, ...]:
-    from cpmmd.explain.typical import typical
+    from cpmmd.explain.values import typical
 
-    effect = "" if column.effect is None or not column.words else str(column.effect)
+    effect = str(column.effect) if column.significant and column.effect is not None else ""
     return (column.label, column.words, *typical(column), effect, probability(column.pvalue))
 
 

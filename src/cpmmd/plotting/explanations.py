@@ -162,10 +162,10 @@ def column_differences(subject: Subject, *, ax: Axes | None = None) -> Axes:
     ax, explanation = axes(ax), explanation_of(subject)
     columns = explanation.columns[:BARS]
     for place, column in zip(range(len(columns))[::-1], columns, strict=True):
-        look = area(BLUE, "///") if column.words else {"facecolor": "none", "edgecolor": GREY}
+        look = area(BLUE, "///") if column.significant else {"facecolor": "none", "edgecolor": GREY}
         ax.barh(place, 100 * column.distance, height=0.7, **look)
         ax.annotate(
-            f" {text(column.words or f'p = {column.pvalue:.2g}', 32)}",
+            f" {text(column.words if column.significant else f'p = {column.pvalue:.2g}', 32)}",
             (100 * column.distance, place),
             va="center",
             fontsize="small",

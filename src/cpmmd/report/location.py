@@ -11,8 +11,7 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import harmless
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.differences import ColumnDifference, Histogram, PairDifference, in_header
-from cpmmd.explain.typical import typical
-from cpmmd.explain.values import Explanation
+from cpmmd.explain.values import Explanation, typical
 from cpmmd.report import elements
 from cpmmd.report.elements import Block
 
@@ -68,8 +67,8 @@ def _item(column: ColumnDifference, *, why: str, drawn: bool) -> Block:
     return {
         "label": harmless(column.label),
         "kind": column.kind,
-        "words": harmless(column.words, 80) if column.words else "",
-        "differs": bool(column.words),
+        "words": harmless(column.words, 80) if column.significant else "",
+        "differs": column.significant,
         "suspicious": harmless(why, 160) if why else "",
         "pvalue": column.pvalue,
         "x": x,
