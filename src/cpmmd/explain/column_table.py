@@ -19,11 +19,11 @@ from cpmmd.data.preparation import MISSING, OTHER
 from cpmmd.explain.columns import DataColumn, ReadColumn, adjusted_pvalues, largest_score, read_columns, score_columns
 from cpmmd.explain.differences import ColumnDifference, PairDifference, SuspiciousColumn
 from cpmmd.explain.strata import Strata, unit_of_row
-from cpmmd.explain.summaries import ColumnSides, Suspicion, describe, suspicion
+from cpmmd.explain.summaries import Suspicion, describe, suspicion
 from cpmmd.permutation.binned import cut_bins, relabelings
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.permutation.units import Units
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.findings import Evidence
 
 OWN = 999  # relabelings where the method has none
 ROOM, WIDEST = 2**26, 40  # bytes of columns that are looked at together, and features of one
@@ -48,14 +48,12 @@ class Tables:
     notes: tuple[str, ...]
 
 
-def relabelled_units(outcome: TestOutcome, rng: np.random.Generator) -> tuple[Units, tuple[str, ...]]:
+def relabelled_units(evidence: Evidence, rng: np.random.Generator) -> tuple[Units, tuple[str, ...]]:
     """Return what the test relabelled and how; relabelings of our own where the test flipped signs instead."""
-    if outcome.evidence is None:
-        raise ValueError("An outcome without evidence has no rows.")
-    if outcome.evidence.units is not None:
-        return outcome.evidence.units, ()
-    pool, tested = outcome.evidence.pool, outcome.evidence.tested_rows
-    m = int(np.count_nonzero(tested < pool.m))
+    if evidence.units is not None:
+        return evidence.units, ()
+    tested = evidence.tested_rows
+    m = int(np.count_nonzero(tested < evidence.pool.m))
     bins = cut_bins(m, len(tested) - m, rng)
     units = Units.of_size(tested[bins.order], bins.size, relabelings(bins, OWN, rng))
     return units, ("columns have relabelings of their own: the method has none that they could share",)
@@ -73,9 +71,8 @@ def difference_tables(pool: Pool, columns: Sequence[DataColumn], units: Units, a
     for start in range(0, len(columns), step):
         read = list(read_columns(pool, columns[start : start + step], units, strata))
         for one, scored in zip(read, score_columns([one.features for one in read], units), strict=True):
-            sides = ColumnSides(one)
-            found.append(describe(sides, scored.parts))
-            suspicions.append(suspicion(sides, pool, units.rows, names))
+            found.append(describe(one, scored.parts))
+            suspicions.append(suspicion(one, pool, units.rows, names))
             scores.append(scored.scores)
             pair_scores.offer(one)
     pvalues = adjusted_pvalues(np.array(scores)).tolist()

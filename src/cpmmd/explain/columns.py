@@ -20,6 +20,7 @@ from cpmmd.core.arrays import Array, Labels, Objects, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MAX_LEVELS, MISSING, OTHER, Preparation
 from cpmmd.data.table import SECONDS_A_DAY
+from cpmmd.explain.samples import Sample
 from cpmmd.explain.strata import FEWEST, Features, Statistic, Strata, UnitSums
 from cpmmd.permutation.scores import tail_scores
 from cpmmd.permutation.units import Units
@@ -112,12 +113,8 @@ def number_values(pool: Pool, rows: Rows, column: DataColumn) -> Array:
     return np.asarray(values[:, 0] if len(column.positions) == 1 else values.mean(axis=1))
 
 
-def row_values(pool: Pool, row: int, columns: Iterable[DataColumn]) -> dict[str, object]:
-    """Return one row of the pool as it came: dates as text, whole numbers whole, None where missing, a patch as its mean."""
-    return {column.name: _value(pool, row, column) for column in columns}
-
-
-def _value(pool: Pool, row: int, column: DataColumn) -> object:
+def row_value(pool: Pool, row: int, column: DataColumn) -> object:
+    """Return a value of the pool as it came: a date as text, a whole number whole, None where missing, a patch as its mean."""
     if column.kind == "category":
         return pool.categories[column.name][row]
     number = float(np.mean(pool.numbers[row, list(column.positions)]))
@@ -134,9 +131,6 @@ def date_text(days: float) -> str:
     """Return days since 1970 as a date, with the time of day where it has one."""
     stamp = str(np.datetime64(round(days * SECONDS_A_DAY), "s"))
     return stamp.removesuffix("T00:00:00")
-
-
-# Features of columns: sums of functions of rows, and the statistics that are made of them.
 
 
 def number_features(ranks: Array, sums: UnitSums) -> list[Features]:
@@ -229,6 +223,42 @@ class ReadColumn:
         """Return the code of a level, -1 where the column has none of that name."""
         names = () if self.levels is None else self.levels.names
         return names.index(level) if level in names else -1
+
+    @property
+    def sides(self) -> tuple[Labels, Labels]:
+        """Which rows of X, and which of Y, have a value."""
+        return self.there & self.strata.labels, self.there & ~self.strata.labels
+
+    @cached_property
+    def numbers(self) -> tuple[Sample, Sample]:
+        """The numbers that are there in either sample."""
+        return self.strata.samples(self.values, self.there)
+
+    def marks(self, marks: Labels, of: Labels | None = None) -> tuple[Sample, Sample]:
+        """Return a mark of each row, as 1 or 0, in either sample; of some rows only, where ``of`` says which."""
+        return self.strata.samples(marks.astype(np.float64), np.ones(len(marks), dtype=bool) if of is None else of)
+
+    @cached_property
+    def missing(self) -> tuple[float, float]:
+        """Shares of missing values."""
+        x, y = self.marks(~self.there)
+        return x.mean(x.values), y.mean(y.values)
+
+    @cached_property
+    def different(self) -> tuple[Array, Rows]:
+        """The different numbers that are there, and how many rows have each."""
+        return np.unique(self.values[self.there], return_counts=True)
+
+    @cached_property
+    def shares(self) -> dict[str, tuple[float, float]]:
+        """Shares of a category's levels, largest difference first."""
+        if self.levels is None:
+            return {}
+        names, labels = self.levels.names, self.strata.labels
+        of = zip(self.marks(self.there), (labels, ~labels), strict=True)
+        x, y = (one.shares(self.levels.codes[side], len(names)).tolist() for one, side in of)
+        order = sorted(range(len(names)), key=lambda i: (-abs(y[i] - x[i]), names[i]))
+        return {names[i]: (x[i], y[i]) for i in order}
 
 
 def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Units, strata: Strata) -> Iterator[ReadColumn]:

@@ -13,9 +13,9 @@ from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.core.text import harmless
 from cpmmd.errors import InputError
 from cpmmd.explain.column_table import Tables, difference_tables, relabelled_units
-from cpmmd.explain.columns import DataColumn, columns_of, number_values, row_values
+from cpmmd.explain.columns import DataColumn, columns_of, number_values, row_value
 from cpmmd.explain.differences import LONGEST, NAMED, SAMPLES, Change, ColumnDifference, PairDifference, join, quote_name
-from cpmmd.explain.rows import ExplainedRows, gather_rows, kernel_effect, one_by_one_effect
+from cpmmd.explain.rows import ExplainedRows, evidence_of, gather_rows, kernel_effect, one_by_one_effect
 from cpmmd.explain.samples import stratum_means
 from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import Effect, Explanation, RowEvidence
@@ -77,15 +77,23 @@ def explain(
     row_stream, fold_stream, label_stream, column_stream = resolve_rng(rng)[1].spawn(4)
     material = gather_rows(outcome, max_rows, row_stream)
     every = columns_of(material.pool, material.preparation)
-    units, remarks = relabelled_units(outcome, label_stream)
+    evidence = evidence_of(outcome)
+    units, remarks = relabelled_units(evidence, label_stream)
     tables = difference_tables(material.pool, every, units, outcome.alpha, called)
     K = material.kernel.gram(material.matrix)
     witness, strata = material.strata.witness(K), material.strata
     effect, alone = kernel_effect(material, K, fold_stream), one_by_one_effect(every, material, column_stream)
     told = say_told(effect, alone, called, inside=strata.stratified) or say_in_pairs(material, tables, every, called)
-    (rows_x, witness_x), (rows_y, witness_y) = (_side(material, witness, side) for side in (strata.labels, ~strata.labels))
     known = {column.name: column for column in every}
     shown = [known[column.name] for column in tables.columns[:VALUES_SHOWN]]
+    (rows_x, witness_x, top_x), (rows_y, witness_y, top_y) = (
+        _side(material, witness, side, sample, top, shown) for side, sample in ((strata.labels, "x"), (~strata.labels, "y"))
+    )
+    notes = [*material.notes, *remarks, *tables.notes]
+    if len(every) > VALUES_SHOWN:
+        notes.append(f"rows are shown with the {VALUES_SHOWN} columns that differ most")
+    if every[0].kind == "patch":
+        notes.append("columns are patches [rows, columns] of the image; values are means over the patch")
     return Explanation(
         where=say_where(outcome, tables, called, inside=strata.stratified),
         told=told,
@@ -98,53 +106,39 @@ def explain(
         names=called,
         witness_x=witness_x,
         witness_y=witness_y,
-        rows_x=material.row_numbers(rows_x),
-        rows_y=material.row_numbers(rows_y),
-        top_x=_leading(material, "x", rows_x, witness_x, np.argsort(-witness_x, kind="stable")[:top], shown),
-        top_y=_leading(material, "y", rows_y, witness_y, np.argsort(witness_y, kind="stable")[:top], shown),
-        held_out=outcome.evidence is not None and outcome.evidence.held_out,
-        notes=(*material.notes, *remarks, *tables.notes, *_notes(every), *_map_notes(outcome, every)),
+        rows_x=rows_x,
+        rows_y=rows_y,
+        top_x=top_x,
+        top_y=top_y,
+        held_out=evidence.held_out,
+        notes=(*notes, *_map_notes(outcome, every)),
         compared=strata.compared,
         outcome=outcome,
     )
 
 
-def _side(material: ExplainedRows, witness: Array, side: Labels) -> tuple[Rows, Array]:
-    """Return one sample's rows of the pool in their own order, and their witness values."""
+def _side(
+    material: ExplainedRows, witness: Array, side: Labels, sample: str, top: int, columns: Sequence[DataColumn]
+) -> tuple[Rows, Array, tuple[RowEvidence, ...]]:
+    """Return the numbers of one sample's rows in their own order, their witness values, and those that are most its own."""
     order = np.argsort(material.rows[side])
-    return material.rows[side][order], witness[side][order]
-
-
-def _leading(
-    material: ExplainedRows, sample: str, rows: Rows, witness: Array, best: Rows, columns: Sequence[DataColumn]
-) -> tuple[RowEvidence, ...]:
-    """Return the best rows of a sample as evidence, with their values."""
-    numbers = material.row_numbers(rows[best]).tolist()
-    return tuple(
-        RowEvidence(sample, number, float(witness[i]), row_values(material.pool, int(rows[i]), columns))
-        for i, number in zip(best, numbers, strict=True)
-    )
+    rows, own = material.rows[side][order], witness[side][order]
+    numbers = material.row_numbers(rows)
+    best = np.argsort(-own if sample == "x" else own, kind="stable")[:top].tolist()
+    values = [{column.name: row_value(material.pool, int(rows[i]), column) for column in columns} for i in best]
+    return numbers, own, tuple(RowEvidence(sample, int(numbers[i]), float(own[i]), v) for i, v in zip(best, values, strict=True))
 
 
 def effect_size(outcome: TestOutcome, *, max_rows: int = 2000, rng: RNG = 0) -> Effect:
     """Return the effect size alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
     row_stream, fold_stream, *_ = resolve_rng(rng)[1].spawn(4)
     material = gather_rows(outcome, max_rows, row_stream)
-    if not material.strata.tells:
+    if not material.strata.inside:
         raise InputError("How well rows are told apart takes rows that are not compared in pairs, nor in strata of few rows.")
     effect = kernel_effect(material, material.kernel.gram(material.matrix), fold_stream)
     if effect is None:
         raise InputError("How well rows are told apart takes two rows, groups or blocks of each sample. Got one of a sample.")
     return effect
-
-
-def _notes(columns: Sequence[DataColumn]) -> list[str]:
-    notes = []
-    if len(columns) > VALUES_SHOWN:
-        notes.append(f"rows are shown with the {VALUES_SHOWN} columns that differ most")
-    if columns[0].kind == "patch":
-        notes.append("columns are patches [rows, columns] of the image; values are means over the patch")
-    return notes
 
 
 def _map_notes(outcome: TestOutcome, columns: Sequence[DataColumn]) -> list[str]:

@@ -17,6 +17,7 @@ from cpmmd.explain.columns import DataColumn, category_levels, number_values
 from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import Effect
 from cpmmd.kernels.base import Kernel
+from cpmmd.procedures.findings import Evidence
 from cpmmd.procedures.median import median_kernel
 from cpmmd.procedures.outcome import TestOutcome
 
@@ -48,18 +49,19 @@ class ExplainedRows:
         return np.where(rows < self.pool.m, rows, rows - self.pool.m)
 
 
-def tested_rows(outcome: TestOutcome) -> tuple[Pool, Rows]:
-    """Return the pool behind an outcome and the rows of it that the test saw."""
+def evidence_of(outcome: TestOutcome) -> Evidence:
+    """Return the data behind an outcome; an error where it has none to explain."""
     if outcome.n_columns is None:
         raise InputError("A kernel matrix says how alike rows are, not what they hold: it has no columns to explain.")
     if outcome.evidence is None:
         raise InputError("A result can be explained while it has its data. Got one without evidence; run the test again.")
-    return outcome.evidence.pool, outcome.evidence.tested_rows
+    return outcome.evidence
 
 
 def gather_rows(outcome: TestOutcome, max_rows: int, rng: np.random.Generator) -> ExplainedRows:
     """Return the rows that an outcome rests on, at most ``max_rows`` of them; the smaller sample gives up to half of those."""
-    pool, tested = tested_rows(outcome)
+    evidence = evidence_of(outcome)
+    pool, tested = evidence.pool, evidence.tested_rows
     rows = tested
     if len(tested) > max_rows:
         x, y = tested[tested < pool.m], tested[tested >= pool.m]
@@ -70,7 +72,7 @@ def gather_rows(outcome: TestOutcome, max_rows: int, rng: np.random.Generator) -
     # by their values alone, so that rounding does not depend on which sample is called X
     order = np.argsort(matrix.view(np.dtype((np.void, matrix.dtype.itemsize * matrix.shape[1]))).ravel(), kind="stable")
     strata = Strata.of(pool, rows[order])
-    notes = [NOT_HELD_OUT] if strata.tells and not (outcome.evidence is not None and outcome.evidence.held_out) else []
+    notes = [NOT_HELD_OUT] if strata.inside and not evidence.held_out else []
     kernel = outcome.kernel
     if kernel is None:
         kernel = median_kernel(matrix, "gaussian")
@@ -96,7 +98,7 @@ def one_by_one_effect(columns: Sequence[DataColumn], material: ExplainedRows, rn
     missing is a class of its own.
     """
     strata = material.strata
-    codes = [_codes(material, column) for column in columns] if strata.tells else []
+    codes = [_codes(material, column) for column in columns] if strata.inside else []
 
     def scores(fitted: Labels) -> Array:
         total = np.zeros(np.count_nonzero(~fitted))
@@ -137,7 +139,7 @@ def cross_fitted(scores: Callable[[Labels], Array], strata: Strata, rng: np.rand
     none to learn from and others to tell.
     """
     smaller = min(len(np.unique(strata.unit[side])) for side in (strata.labels, ~strata.labels))
-    if not strata.tells or smaller < 2:
+    if not strata.inside or smaller < 2:
         return None
     first = _halves(strata, rng)
     if not (strata.in_both(first) and strata.in_both(~first)):

@@ -26,6 +26,7 @@ from cpmmd.permutation.labels import Relabelings
 from cpmmd.permutation.mmd import witness
 from cpmmd.permutation.units import Units
 
+ALL = slice(None)
 FEWEST = 5  # rows of a level that counts on its own: with fewer, a chi-square hears of nothing else
 FEW = 8  # rows of a stratum, on average: with fewer, ranks inside it say little more than which is larger
 
@@ -41,9 +42,6 @@ def ranks_inside(values: Array, stratum: Rows) -> Array:
     ranks = np.empty(len(values))
     ranks[order] = np.repeat(((starts + ends) / 2 - before) / sizes[own[starts]], ends - starts)
     return ranks
-
-
-# Sums over what is relabelled, and the differences of means that they give under every labeling.
 
 
 Statistic = Callable[[Array], Array]  # from differences of means, a relabeling a row, to a number each
@@ -81,15 +79,13 @@ class UnitSums:
     unit: Rows  # the unit of each row
     count: int  # number of units
 
-    def of(self, values: Array | None = None, rows: Rows | None = None) -> Array:
-        """Return the sums of values (ones when None), which are given for ``rows`` (all of them when None)."""
-        unit = self.unit if rows is None else self.unit[rows]
-        return np.bincount(unit, weights=values, minlength=self.count).astype(np.float64)
+    def of(self, values: Array | None = None, rows: Rows | slice = ALL) -> Array:
+        """Return the sums of values (ones when None), which are given for ``rows``."""
+        return np.bincount(self.unit[rows], weights=values, minlength=self.count).astype(np.float64)
 
-    def counts(self, codes: Rows, classes: int, rows: Rows | None = None) -> Array:
+    def counts(self, codes: Rows, classes: int, rows: Rows | slice = ALL) -> Array:
         """Return how many rows of each unit have each code."""
-        unit = self.unit if rows is None else self.unit[rows]
-        counted = np.bincount(unit * classes + codes, minlength=self.count * classes)
+        counted = np.bincount(self.unit[rows] * classes + codes, minlength=self.count * classes)
         return counted.reshape(self.count, classes).astype(np.float64)
 
     def features(self, base: Array, sums: Array, statistics: dict[str, Statistic]) -> Features:
@@ -163,9 +159,6 @@ def _sums_of_runs(values: Array, ascending: Rows) -> Array:
     return np.asarray(np.add.reduceat(values, np.flatnonzero(np.diff(ascending, prepend=-1)), axis=0))
 
 
-# The strata of some rows: several, or one of all.
-
-
 @dataclass(frozen=True, eq=False)
 class Strata:
     """Strata, or pairs: rows are compared with those of their own, and weigh what gives both samples one mix of strata."""
@@ -195,13 +188,8 @@ class Strata:
 
     @property
     def inside(self) -> bool:
-        """Whether ranks and deviations are those inside strata: they have rows enough for that, and are no pairs."""
+        """Whether ranks and deviations are those inside strata, and rows told apart: not in pairs, nor in strata of few rows."""
         return not self.paired and len(self.of_row) >= FEW * self.count
-
-    @property
-    def tells(self) -> bool:
-        """Whether rows are told apart one by one: not where they are compared in pairs, or in strata of few rows."""
-        return self.inside
 
     @property
     def stratified(self) -> bool:
@@ -293,9 +281,8 @@ class Strata:
 class OneStratum(Strata):
     """All rows as one stratum: every row is compared with every other, and weighs the same."""
 
-    inside = False  # there are no means of strata to take off
+    inside = True
     stratified = False
-    tells = True
     compared = ""
 
     def sums(self, units: Units) -> UnitSums:
@@ -307,6 +294,9 @@ class OneStratum(Strata):
     def samples(self, values: Array, of: Labels) -> tuple[Sample, Sample]:
         x, y = (Sample(values[side], self.unit[side]) for side in (self.labels & of, ~self.labels & of))
         return x, y
+
+    def centred(self, marks: Array) -> Array:
+        return marks  # what is compared with all rows needs no mean of its own
 
     def rare(self, counts: Rows) -> Labels:
         return np.zeros(len(counts), dtype=bool)  # shares say how many rows have a level

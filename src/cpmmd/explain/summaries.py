@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
 
-from cpmmd.core.arrays import Array, Labels, Rows
+from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.text import harmless
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MISSING
@@ -31,116 +31,46 @@ CLASSES = 24  # of values on a line
 Said = tuple[str, Change | None, ColumnEffect | None]  # the words, what they are about, and how large it is
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnSides:
-    """A column's values in either sample."""
-
-    read: ReadColumn
-
-    @property
-    def sides(self) -> tuple[Labels, Labels]:
-        """Which rows are of X, and which of Y."""
-        return self.read.strata.labels, ~self.read.strata.labels
-
-    def marks(self, marks: Labels, of: Labels | None = None) -> tuple[Sample, Sample]:
-        """Return a mark of each row, as 1 or 0, in either sample; of some rows only, where ``of`` says which."""
-        return self.read.strata.samples(marks.astype(np.float64), np.ones(len(marks), dtype=bool) if of is None else of)
-
-    @cached_property
-    def numbers(self) -> tuple[Sample, Sample]:
-        """The numbers that are there in either sample."""
-        return self.read.strata.samples(self.read.values, self.read.there)
-
-    @cached_property
-    def missing(self) -> tuple[float, float]:
-        """Shares of missing values."""
-        x, y = self.marks(~self.read.there)
-        return x.mean(x.values), y.mean(y.values)
-
-    @cached_property
-    def shares(self) -> dict[str, tuple[float, float]]:
-        """Shares of a category's levels, largest difference first."""
-        levels = self.read.levels
-        if levels is None:
-            return {}
-        samples = zip(self.sides, self.marks(self.read.there), strict=True)
-        x, y = (one.shares(levels.codes[side], len(levels.names)).tolist() for side, one in samples)
-        order = sorted(range(len(levels.names)), key=lambda i: (-abs(y[i] - x[i]), levels.names[i]))
-        return {levels.names[i]: (x[i], y[i]) for i in order}
-
-    @cached_property
-    def different(self) -> tuple[Array, Rows]:
-        """The different numbers that are there, and how many rows have each."""
-        return np.unique(self.read.values[self.read.there], return_counts=True)
-
-    def value_name(self, value: float) -> str:
-        """Return a number as the name of its bar."""
-        return ("true" if value else "false") if self.read.column.kind == "boolean" else f"{value:.6g}"
-
-
-def describe(sides: ColumnSides, parts: dict[str, float]) -> ColumnDifference:
+def describe(read: ReadColumn, parts: dict[str, float]) -> ColumnDifference:
     """Return means, spreads, levels, missing shares, distance, histogram and words of a column, before its p-value is known."""
-    column, (words, change, effect) = sides.read.column, say_difference(sides, parts)
-    levels, moments = None, list[tuple[float, float] | tuple[None, None]]([(None, None)] * 2)
-    if sides.read.levels is None:
-        moments = [one.moments if one.size else (None, None) for one in sides.numbers]
-        apart = largest_gap(*sides.numbers)[0] if sides.read.strata.in_both(sides.read.there) else 0.0
-        distance = max(apart, abs(sides.missing[1] - sides.missing[0]))
+    column, (words, change, effect) = read.column, say_difference(read, parts)
+    means: tuple[float | None, float | None] = (None, None)
+    spreads, levels = means, None
+    if read.levels is None:
+        x, y = (one.moments if one.size else (None, None) for one in read.numbers)
+        means, spreads = (x[0], y[0]), (x[1], y[1])
+        apart = largest_gap(*read.numbers)[0] if read.strata.in_both(read.there) else 0.0
+        distance = max(apart, abs(read.missing[1] - read.missing[0]))
+        values, counts = read.different
+        names = [_value_name(value, column.kind) for value in values] if len(values) <= BARS else []
     else:
-        levels = dict(list(sides.shares.items())[:LEVELS])
-        distance = sum(abs(q - p) for p, q in sides.shares.values()) / 2
-    (mean_x, spread_x), (mean_y, spread_y) = moments
-    return ColumnDifference(
-        column.name,
-        column.label,
-        column.kind,
-        pvalue=1.0,
-        words=words,
-        effect=effect,
-        distance=distance,
-        mean_x=mean_x,
-        mean_y=mean_y,
-        spread_x=spread_x,
-        spread_y=spread_y,
-        levels=levels,
-        missing_x=sides.missing[0],
-        missing_y=sides.missing[1],
-        histogram=histogram(sides),
-        rare=_rare(sides),
-        change=change,
-    )
+        levels = dict(list(read.shares.items())[:LEVELS])
+        distance = sum(abs(q - p) for p, q in read.shares.values()) / 2
+        names, counts = list(read.levels.names), np.bincount(read.levels.codes, minlength=len(read.levels.names))
+    rare = frozenset(name for name, few in zip(names, read.strata.rare(counts), strict=False) if few)
+    shown = _histogram(read, names)
+    found = ColumnDifference(column.name, column.label, column.kind, 1.0, words, effect, distance, *means, *spreads, levels)
+    return replace(found, missing_x=read.missing[0], missing_y=read.missing[1], histogram=shown, rare=rare, change=change)
 
 
-def _rare(sides: ColumnSides) -> frozenset[str]:
-    """Return the names of levels, and of values with a bar, that few rows have though their shares do not say so."""
-    if sides.read.levels is not None:
-        names = sides.read.levels.names
-        counts = np.bincount(sides.read.levels.codes, minlength=len(names))
-    else:
-        values, counts = sides.different
-        if len(values) > BARS:
-            return frozenset()
-        names = tuple(map(sides.value_name, values))
-    return frozenset(name for name, rare in zip(names, sides.read.strata.rare(counts), strict=True) if rare)
+def _value_name(value: float, kind: str) -> str:
+    return ("true" if value else "false") if kind == "boolean" else f"{value:.6g}"
 
 
-def histogram(sides: ColumnSides) -> Histogram | None:
+def _histogram(read: ReadColumn, names: Sequence[str]) -> Histogram | None:
     """Return both samples' values in classes: bars for levels, booleans and few numbers; None where nothing is there."""
-    if not sides.read.there.any():
+    if not read.there.any():
         return None
-    if sides.read.levels is not None:
-        shown = dict(sorted(list(sides.shares.items())[:BARS], key=lambda item: -sum(item[1])))
+    if read.levels is not None:
+        shown = dict(sorted(list(read.shares.items())[:BARS], key=lambda item: -sum(item[1])))
         return Histogram((), tuple(shown), *(tuple(pair[i] for pair in shown.values()) for i in (0, 1)))
-    different, _ = sides.different
-    if len(different) <= BARS and sides.read.column.kind != "date":
-        edges, names = np.zeros(0), tuple(map(sides.value_name, different))
-        places = [np.searchsorted(different, one.values) for one in sides.numbers]
-    else:
-        edges, names = _edges(sides.read.values[sides.read.there]), ()
-        places = [np.clip(np.searchsorted(edges, one.values, "right") - 1, 0, CLASSES - 1) for one in sides.numbers]
-    of = zip(sides.numbers, places, strict=True)
+    edges, places = np.zeros(0), [np.searchsorted(read.different[0], one.values) for one in read.numbers]
+    if not names or read.column.kind == "date":
+        edges, names = _edges(read.values[read.there]), ()
+        places = [np.clip(np.searchsorted(edges, one.values, "right") - 1, 0, CLASSES - 1) for one in read.numbers]
+    of = zip(read.numbers, places, strict=True)
     x, y = (tuple(one.shares(place, len(names) or CLASSES).tolist()) for one, place in of)
-    return Histogram(tuple(edges.tolist()), names, x, y)
+    return Histogram(tuple(edges.tolist()), tuple(names), x, y)
 
 
 def _edges(values: Array) -> Array:
@@ -151,25 +81,24 @@ def _edges(values: Array) -> Array:
     return np.linspace(low, high, CLASSES + 1)
 
 
-def say_difference(sides: ColumnSides, parts: dict[str, float]) -> Said:
+def say_difference(read: ReadColumn, parts: dict[str, float]) -> Said:
     """Return how Y differs from X in a column, by the statistic that says so loudest."""
-    read = sides.read
     if parts and max(parts, key=lambda name: parts[name]) == Change.MISSING:
-        return _say_share(sides.marks(~read.there), "missing", Change.MISSING)
+        return _say_share(read.marks(~read.there), "missing", Change.MISSING)
     if read.levels is not None:  # the level whose share changed most
-        if len(sides.shares) < 2:
+        if len(read.shares) < 2:
             return "", None, None
-        level = next(iter(sides.shares))
+        level = next(iter(read.shares))
         if level == MISSING:
-            return _say_share(sides.marks(~read.there), "missing", Change.MISSING)
-        return _say_share(sides.marks(read.values == read.code(level)), f"'{harmless(level, LONGEST)}'")
+            return _say_share(read.marks(~read.there), "missing", Change.MISSING)
+        return _say_share(read.marks(read.values == read.code(level)), f"'{harmless(level, LONGEST)}'")
     if not read.strata.in_both(read.there):
-        return _say_share(sides.marks(~read.there), "missing", Change.MISSING) if any(sides.missing) else ("", None, None)
+        return _say_share(read.marks(~read.there), "missing", Change.MISSING) if any(read.missing) else ("", None, None)
     if read.ranks is None:  # true or false, or the larger of two numbers
         largest = float(np.nanmax(read.values))
         what = "true" if read.column.kind == "boolean" else f"{largest:g}"
-        return _say_share(sides.marks(read.values == largest, read.there), what)
-    return _say_numbers(sides, read.ranks, parts)
+        return _say_share(read.marks(read.values == largest, read.there), what)
+    return _say_numbers(read, read.ranks, parts)
 
 
 def _say_share(marks: tuple[Sample, Sample], what: str, change: Change = Change.SHARE) -> Said:
@@ -177,10 +106,10 @@ def _say_share(marks: tuple[Sample, Sample], what: str, change: Change = Change.
     return f"{'more' if effect.value > 0 else 'less'} often {what}", change, effect
 
 
-def _say_numbers(sides: ColumnSides, ranks: Array, parts: dict[str, float]) -> Said:
+def _say_numbers(read: ReadColumn, ranks: Array, parts: dict[str, float]) -> Said:
     """Say higher, more spread out or different in shape; a word that means or spreads contradict is not used."""
-    (x, y), is_date = sides.numbers, sides.read.column.kind == "date"
-    z_x, z_y = (ndtri(ranks[sides.read.there & side]) for side in sides.sides)
+    (x, y), is_date = read.numbers, read.column.kind == "date"
+    z_x, z_y = (ndtri(ranks[side]) for side in read.sides)
     signs = {Change.LOCATION: y.mean(z_y) - x.mean(z_x), Change.SPREAD: y.mean(z_y**2) - x.mean(z_x**2)}
     effect: ColumnEffect | None
     for change in sorted((*signs, Change.SHAPE), key=lambda name: -parts.get(name, 0.0)):
@@ -218,15 +147,15 @@ class Suspicion:
 IDENTIFIER = Suspicion("every row has a value of its own, as identifiers do", always=True)
 
 
-def suspicion(sides: ColumnSides, pool: Pool, rows: Rows, names: tuple[str, str]) -> Suspicion:
+def suspicion(read: ReadColumn, pool: Pool, rows: Rows, names: tuple[str, str]) -> Suspicion:
     """Return why a column is suspicious; ``rows`` are those of the pool that its values are of."""
-    column, there = sides.read.column, sides.read.there
-    of = [side & there for side in sides.sides]
+    column, there = read.column, read.there
+    of = read.sides
     sizes = [np.count_nonzero(one) for one in of]
     if min(sizes) < TOO_FEW:
         empty = [name for name, size in zip(names, sizes, strict=True) if not size]
         return Suspicion(f"it is empty in {empty[0]}" if len(empty) == 1 else "")
-    if sides.read.levels is not None:
+    if read.levels is not None:
         texts = pool.categories[column.name][rows]
         levels = [set(texts[one].tolist()) for one in of]
         if sum(sizes) >= IDENTIFIES and len(levels[0] | levels[1]) == sum(sizes):
@@ -234,12 +163,12 @@ def suspicion(sides: ColumnSides, pool: Pool, rows: Rows, names: tuple[str, str]
         if not levels[0] & levels[1]:
             return Suspicion("no value is in both samples: it tells them apart alone")
         return Suspicion(_constant([len(one) for one in levels], [next(iter(one)) for one in levels], names))
-    values = sides.read.values
+    values = read.values
     x, y = (values[one] for one in of)
     if column.kind == "number" and np.all(values[there] % 1 == 0):
         if all(_counts_up(values, rows, np.flatnonzero(one)) for one in of):
             return Suspicion("it counts the rows", always=True)
-        if NAMES.search(column.name) and len(sides.different[0]) == sum(sizes):
+        if NAMES.search(column.name) and len(read.different[0]) == sum(sizes):
             return IDENTIFIER
     return Suspicion("" if column.kind == "boolean" else _apart(column, x, y, names))
 

@@ -11,7 +11,7 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.explain.columns import DataColumn, columns_of, number_values
 from cpmmd.explain.differences import in_header
-from cpmmd.explain.rows import tested_rows
+from cpmmd.explain.rows import evidence_of
 from cpmmd.explain.values import Explanation
 from cpmmd.plotting.style import GREY, STYLES, Subject, axes, explanation_of, legend, outcome_of, text
 
@@ -55,7 +55,7 @@ def pool_map(subject: Subject, *, ax: Axes | None = None) -> Axes:
     'column 0'
     """
     ax, outcome, explanation = axes(ax), outcome_of(subject), explanation_of(subject)
-    pool, _ = tested_rows(outcome)
+    pool = evidence_of(outcome).pool
     preparation = outcome.preparation or Preparation.fit(pool)
     rows = np.concatenate([_pool_rows(pool, explanation.rows_x, 0), _pool_rows(pool, explanation.rows_y, 1)])
     witness = np.concatenate([explanation.witness_x, explanation.witness_y])
