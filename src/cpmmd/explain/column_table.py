@@ -6,7 +6,7 @@ are taken within each side, so that the columns' own differences are out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -103,9 +103,6 @@ def _pvalue_without(suspicious: list[int], scores: list[Array], pairs: PairTable
     return float(adjusted_pvalues(every.max(axis=0)[None])[0])
 
 
-# Pairs of columns.
-
-
 @dataclass(eq=False)
 class PairScores:
     """Columns as standardised scores: normal scores of numbers, marks of levels; as many as there is room for."""
@@ -119,7 +116,17 @@ class PairScores:
     def offer(self, read: ReadColumn) -> None:
         """Take the scores of a column that vary, while there is room."""
         self.columns.append(read.column)
-        for name, values in _scores_of(read):
+        found = {"": np.zeros(len(read.values))}
+        if read.levels is not None:
+            usual = [name for name in read.levels.names if name not in (MISSING, OTHER)]  # most frequent first
+            chosen = usual[: 1 if len(usual) == 2 else LEVELS]
+            found = {name: read.strata.centred((read.values == read.code(name)).astype(np.float64)) for name in chosen}
+        elif read.ranks is not None:
+            found[""][read.there] = special.ndtri(read.ranks[read.there])
+        elif read.there.any():  # two values are their own scores
+            found[""][read.there] = read.values[read.there] - read.values[read.there].mean()
+            found[""] = read.strata.centred(found[""])
+        for name, values in found.items():
             spread = float(values.std())
             if spread > 0 and len(self.values) < self.room:
                 self.values.append((values - values.mean()) / spread)
@@ -132,21 +139,6 @@ class PairScores:
         if len(self.owner) < self.room or self.owner[-1] == len(self.columns) - 1:
             return ()
         return (f"pairs were looked for among the first {self.owner[-1] + 1} of {len(self.columns)} columns",)
-
-
-def _scores_of(read: ReadColumn) -> Iterator[tuple[str, Array]]:
-    if read.levels is not None:
-        usual = [name for name in read.levels.names if name not in (MISSING, OTHER)]  # most frequent first
-        for name in usual[: 1 if len(usual) == 2 else LEVELS]:
-            yield name, read.strata.centred((read.values == read.code(name)).astype(np.float64))
-        return
-    values, there = np.zeros(len(read.values)), read.there
-    if read.ranks is not None:
-        values[there] = special.ndtri(read.ranks[there])
-        yield "", values
-    elif there.any():  # two values are their own scores
-        values[there] = read.values[there] - read.values[there].mean()
-        yield "", read.strata.centred(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +241,6 @@ class _Moments:
 
     @classmethod
     def of(cls, sums: Array) -> _Moments:
-        """Return them from the number of rows, the sums and the sums of squares."""
         count, width = np.maximum(sums[:, :1], 1.0), (sums.shape[1] - 1) // 2
         mean = sums[:, 1 : 1 + width] / count
         variance = sums[:, 1 + width :] / count - mean**2

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 from scipy import special
@@ -67,20 +67,13 @@ def _patches(pool: Pool, encoded: dict[str, list[int]]) -> Iterable[DataColumn]:
     grid = np.arange(math.prod(shape)).reshape(shape)
     if len(shape) == 3 and shape[0] <= CHANNELS < shape[2]:  # colours come first
         grid = np.moveaxis(grid, 0, -1)
-    for rows in _cut(grid.shape[0]):
-        for columns in _cut(grid.shape[1]):
-            inside = tuple(grid[np.ix_(rows, columns)].ravel().tolist())
-            name = f"[{_span(rows)}, {_span(columns)}]"
-            positions = tuple(p for i in inside for p in encoded[pool.number_names[i]])
-            yield DataColumn(name, f"patch {name}", "patch", inside, positions)
-
-
-def _cut(length: int) -> list[Rows]:
-    return np.array_split(np.arange(length), min(length, PATCHES))
-
-
-def _span(part: Rows) -> str:
-    return f"{part[0]}" if len(part) == 1 else f"{part[0]}-{part[-1]}"
+    cuts = (np.array_split(np.arange(length), min(length, PATCHES)) for length in grid.shape[:2])
+    for rows, columns in product(*cuts):
+        inside = tuple(grid[np.ix_(rows, columns)].ravel().tolist())
+        spans = (f"{part[0]}" if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in (rows, columns))
+        name = f"[{', '.join(spans)}]"
+        positions = tuple(p for i in inside for p in encoded[pool.number_names[i]])
+        yield DataColumn(name, f"patch {name}", "patch", inside, positions)
 
 
 @dataclass(frozen=True, eq=False)

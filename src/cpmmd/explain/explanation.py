@@ -179,25 +179,19 @@ def say_where(outcome: TestOutcome, tables: Tables, names: tuple[str, str], *, i
         if differ:  # a test of each column: level alpha too, and the reader should know of both
             return f"{found} in all columns together, but one by one (adjusted for all columns) {_small(differ)}."
         return f"{found}. {_suspects(tables)}".strip()
-    warning, where = _warn(tables, outcome.alpha), differ or _name_pair(tables.pairs, suspicious, (x, y))
-    if not where and not warning:
+    warning, where = _suspects(tables), differ or _name_pair(tables.pairs, suspicious, (x, y))
+    if warning:  # comes first, with what is left without these columns
+        them, p = "it" if len(suspicious) == 1 else "them", tables.pvalue_without
+        verdict = "the samples still differ" if p is not None and p <= outcome.alpha else "no difference is found"
+        rest = f"Without {them} {verdict} (p = {p:.3g})." if p is not None else f"No other column is left without {them}."
+        warning = f"{warning} {rest}"
+    elif not where:
         where = "The samples differ, but no single column and no pair of columns stands out"
     return f"{warning} {where}{'.' * bool(where)}".strip()
 
 
 def _small(sentence: str) -> str:
     return f"{sentence[0].lower()}{sentence[1:]}"
-
-
-def _warn(tables: Tables, alpha: float) -> str:
-    """Name the suspicious columns first, and say what is left without them."""
-    if not tables.suspicious:
-        return ""
-    them = "it" if len(tables.suspicious) == 1 else "them"
-    if tables.pvalue_without is None:
-        return f"{_suspects(tables)} No other column is left without {them}."
-    verdict = "the samples still differ" if tables.pvalue_without <= alpha else "no difference is found"
-    return f"{_suspects(tables)} Without {them} {verdict} (p = {tables.pvalue_without:.3g})."
 
 
 def _suspects(tables: Tables) -> str:

@@ -35,14 +35,14 @@ def describe(read: ReadColumn, parts: dict[str, float]) -> ColumnDifference:
     """Return means, spreads, levels, missing shares, distance, histogram and words of a column, before its p-value is known."""
     column, (words, change, effect) = read.column, say_difference(read, parts)
     means: tuple[float | None, float | None] = (None, None)
-    spreads, levels = means, None
+    spreads, levels, boolean = means, None, column.kind == "boolean"
     if read.levels is None:
         x, y = (one.moments if one.size else (None, None) for one in read.numbers)
         means, spreads = (x[0], y[0]), (x[1], y[1])
         apart = largest_gap(*read.numbers)[0] if read.strata.in_both(read.there) else 0.0
         distance = max(apart, abs(read.missing[1] - read.missing[0]))
         values, counts = read.different
-        names = [_value_name(value, column.kind) for value in values] if len(values) <= BARS else []
+        names = [] if len(values) > BARS else [("false", "true")[value > 0] if boolean else f"{value:.6g}" for value in values]
     else:
         levels = dict(list(read.shares.items())[:LEVELS])
         distance = sum(abs(q - p) for p, q in read.shares.values()) / 2
@@ -51,10 +51,6 @@ def describe(read: ReadColumn, parts: dict[str, float]) -> ColumnDifference:
     shown = _histogram(read, names)
     found = ColumnDifference(column.name, column.label, column.kind, 1.0, words, effect, distance, *means, *spreads, levels)
     return replace(found, missing_x=read.missing[0], missing_y=read.missing[1], histogram=shown, rare=rare, change=change)
-
-
-def _value_name(value: float, kind: str) -> str:
-    return ("true" if value else "false") if kind == "boolean" else f"{value:.6g}"
 
 
 def _histogram(read: ReadColumn, names: Sequence[str]) -> Histogram | None:
@@ -66,19 +62,13 @@ def _histogram(read: ReadColumn, names: Sequence[str]) -> Histogram | None:
         return Histogram((), tuple(shown), *(tuple(pair[i] for pair in shown.values()) for i in (0, 1)))
     edges, places = np.zeros(0), [np.searchsorted(read.different[0], one.values) for one in read.numbers]
     if not names or read.column.kind == "date":
-        edges, names = _edges(read.values[read.there]), ()
+        values, names = read.values[read.there], ()
+        low, high = np.quantile(values, [0.005, 0.995])  # of the pool, so that one outlier does not flatten the rest
+        edges = np.linspace(*((low, high) if high > low else (values.min(), values.max())), CLASSES + 1)
         places = [np.clip(np.searchsorted(edges, one.values, "right") - 1, 0, CLASSES - 1) for one in read.numbers]
     of = zip(read.numbers, places, strict=True)
     x, y = (tuple(one.shares(place, len(names) or CLASSES).tolist()) for one, place in of)
     return Histogram(tuple(edges.tolist()), tuple(names), x, y)
-
-
-def _edges(values: Array) -> Array:
-    """Return the ends of classes over the middle 99% of the pool, so that one outlier does not flatten the rest."""
-    low, high = (float(q) for q in np.quantile(values, [0.005, 0.995]))
-    if high <= low:
-        low, high = float(values.min()), float(values.max())
-    return np.linspace(low, high, CLASSES + 1)
 
 
 def say_difference(read: ReadColumn, parts: dict[str, float]) -> Said:
