@@ -35,6 +35,7 @@ def describe(read: ReadColumn, parts: dict[str, float]) -> ColumnDifference:
     """Return means, spreads, levels, missing shares, distance, histogram and words of a column, before its p-value is known."""
     column, (words, change, effect) = read.column, say_difference(read, parts)
     means: tuple[float | None, float | None] = (None, None)
+    names: list[str] = []
     spreads, levels, boolean = means, None, column.kind == "boolean"
     if read.levels is None:
         x, y = (one.moments if one.size else (None, None) for one in read.numbers)
@@ -42,7 +43,8 @@ def describe(read: ReadColumn, parts: dict[str, float]) -> ColumnDifference:
         apart = largest_gap(*read.numbers)[0] if read.strata.in_both(read.there) else 0.0
         distance = max(apart, abs(read.missing[1] - read.missing[0]))
         values, counts = read.different
-        names = [] if len(values) > BARS else [("false", "true")[value > 0] if boolean else f"{value:.6g}" for value in values]
+        if len(values) <= BARS:
+            names = ["true" if boolean and value else "false" if boolean else f"{value:.6g}" for value in values]
     else:
         levels = dict(list(read.shares.items())[:LEVELS])
         distance = sum(abs(q - p) for p, q in read.shares.values()) / 2
