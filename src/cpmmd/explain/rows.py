@@ -129,14 +129,9 @@ def _codes(material: ExplainedRows, column: DataColumn) -> Rows:
 def cross_fitted(scores: Callable[[Labels], Array], strata: Strata, rng: np.random.Generator) -> Effect | None:
     """Return how often scores rank a row of X above one of Y; ``scores`` learns from the rows marked and scores the others.
 
-    Rows are compared with those of their own stratum. Where units have rows that hang together, halves have whole units and
-    errors are those of sums over units. The interval is DeLong's on the logit scale, with Student's quantile for the smaller
-    sample. The two halves' areas come from the same kernel values between them, and are nearly equal where the samples are; so
-    the errors are averaged, as those of one half, not divided by the root of two. When all pairs are told apart the width would
-    be zero; the k disjoint pairs of the smaller sample, all told apart, then bound the probability by p^k = 2.5%.
-
-    None where rows are not told apart one by one, and with fewer than two rows, or units, of a sample (in a stratum): there are
-    none to learn from and others to tell.
+    Rows are compared with those of their own stratum; halves have whole units. The interval is DeLong's on the logit scale, with
+    Student's quantile for the smaller sample. None where rows are not told apart one by one, and with fewer than two units of a
+    sample (in a stratum): there are none to learn from and others to tell.
     """
     smaller = min(len(np.unique(strata.unit[side])) for side in (strata.labels, ~strata.labels))
     if not strata.inside or smaller < 2:
@@ -145,9 +140,11 @@ def cross_fitted(scores: Callable[[Labels], Array], strata: Strata, rng: np.rand
     if not (strata.in_both(first) and strata.in_both(~first)):
         return None
     areas, errors, pairs = zip(*(_told(scores(fitted), strata, ~fitted) for fitted in (first, ~first)), strict=True)
+    # Both halves' areas come from the same kernel values between them, and are nearly equal where the samples are; so the errors
+    # are averaged, as those of one half, not divided by the root of two.
     weights = np.array(pairs) / sum(pairs)
     area, error = (float(sum(w * one for w, one in zip(weights, parts, strict=True))) for parts in (areas, errors))
-    if area in (0.0, 1.0):
+    if area in (0.0, 1.0):  # the width would be zero; but k disjoint pairs, all told apart, bound the probability by p^k = 2.5%
         bound = ((1 - CONFIDENCE) / 2) ** (1 / smaller)
         return Effect(area, bound, 1.0) if area == 1.0 else Effect(area, 0.0, 1 - bound)
     reach = float(stdtrit(smaller - 1, (1 + CONFIDENCE) / 2)) * error / (area * (1 - area))
