@@ -20,6 +20,7 @@ from cpmmd.core.arrays import Array, Labels, Objects, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MAX_LEVELS, MISSING, OTHER, Preparation
 from cpmmd.data.table import SECONDS_A_DAY
+from cpmmd.explain.differences import Change
 from cpmmd.explain.samples import Sample
 from cpmmd.explain.strata import FEWEST, Features, Statistic, Strata, UnitSums
 from cpmmd.permutation.scores import tail_scores
@@ -32,7 +33,7 @@ TIE = 1e-9  # of a score: rounding must not split the ties of discrete data
 TOGETHER = 2048  # features in one product: 16 MB under 999 relabelings
 # A mark of what is missing counts three times as much as any other statistic of its column: there it is one among five, most of
 # which hear the same thing twice, and a share has no other way to be heard (measured: see docs/theory/where.md).
-WEIGHTS = {"missing": 3.0}
+WEIGHTS: dict[str, float] = {Change.MISSING: 3.0}
 
 
 @dataclass(frozen=True)
@@ -133,17 +134,15 @@ def number_features(ranks: Array, sums: UnitSums) -> list[Features]:
     the distribution function.
     """
     rows = np.flatnonzero(~np.isnan(ranks))
-    if not len(rows):
-        return []
     ranks, missing = ranks[rows], _missing_features(len(ranks), rows, sums)
     normal, centred = special.ndtri(ranks), 2 * ranks - 1
     smooth = [normal, normal**2, *(np.sqrt(2 * k + 1) * special.eval_legendre(k, centred) for k in (3, 4))]
     classes = sums.counts(np.minimum((ranks * CLASSES).astype(int), CLASSES - 1), CLASSES, rows)
     shares = classes.sum(axis=0) / len(ranks)
     statistics: dict[str, Statistic] = {
-        "location": lambda D: D[:, 0] ** 2,
-        "spread": lambda D: D[:, 1] ** 2,
-        "shape": lambda D: (D[:, 2:4] ** 2).sum(axis=1),
+        Change.LOCATION: lambda D: D[:, 0] ** 2,
+        Change.SPREAD: lambda D: D[:, 1] ** 2,
+        Change.SHAPE: lambda D: (D[:, 2:4] ** 2).sum(axis=1),
         "distribution": lambda D: _anderson_darling(D[:, 4:], shares),
     }
     functions = np.column_stack([*(sums.of(one - one.mean(), rows) for one in smooth), classes])
@@ -167,7 +166,7 @@ def two_value_features(values: Array, sums: UnitSums) -> list[Features]:
     if not len(rows):
         return []
     marks = (values[rows] == values[rows].max()).astype(np.float64)
-    share = sums.features(sums.of(rows=rows), sums.of(marks, rows)[:, None], {"share": lambda D: D[:, 0] ** 2})
+    share = sums.features(sums.of(rows=rows), sums.of(marks, rows)[:, None], {Change.SHARE: lambda D: D[:, 0] ** 2})
     return [share, *_missing_features(len(values), rows, sums)]
 
 
@@ -176,7 +175,7 @@ def _missing_features(count: int, there: Rows, sums: UnitSums) -> list[Features]
     if len(there) == count:
         return []
     every = sums.of()
-    return [sums.features(every, (every - sums.of(rows=there))[:, None], {"missing": lambda D: D[:, 0] ** 2})]
+    return [sums.features(every, (every - sums.of(rows=there))[:, None], {Change.MISSING: lambda D: D[:, 0] ** 2})]
 
 
 def level_features(levels: Levels, sums: UnitSums) -> list[Features]:
@@ -192,7 +191,7 @@ def level_features(levels: Levels, sums: UnitSums) -> list[Features]:
         statistics["level"] = lambda D: (D[:, varies] ** 2 / variances[varies]).max(axis=1, initial=0.0)
     if MISSING in levels.names:
         position = levels.names.index(MISSING)
-        statistics["missing"] = lambda D: D[:, position] ** 2
+        statistics[Change.MISSING] = lambda D: D[:, position] ** 2
     return [sums.features(sums.of(), counts, statistics)]
 
 

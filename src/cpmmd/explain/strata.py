@@ -66,9 +66,7 @@ class Features:
 
     base: Array  # rows that count, summed over units: those with a value, or all of them
     sums: Array  # the functions, summed over units: a unit a row
-    # each by its name: ``"location"``, ``"spread"``, ``"shape"``, ``"distribution"``, ``"levels"``, ``"level"``, ``"share"``,
-    # ``"missing"``
-    statistics: dict[str, Statistic]
+    statistics: dict[str, Statistic]  # each by what it hears of: a Change, or ``"distribution"``, ``"levels"``, ``"level"``
     differences: Differences = mean_differences
 
 
