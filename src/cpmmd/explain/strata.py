@@ -296,6 +296,9 @@ class OneStratum(Strata):
     def centred(self, marks: Array) -> Array:
         return marks  # what is compared with all rows needs no mean of its own
 
+    def in_both(self, of: Labels) -> bool:
+        return bool((of & self.labels).any() and (of & ~self.labels).any())
+
     def rare(self, counts: Rows) -> Labels:
         return np.zeros(len(counts), dtype=bool)  # shares say how many rows have a level
 

@@ -62,8 +62,9 @@ def _histogram(read: ReadColumn, names: Sequence[str]) -> Histogram | None:
     if read.levels is not None:
         shown = dict(sorted(list(read.shares.items())[:BARS], key=lambda item: -sum(item[1])))
         return Histogram((), tuple(shown), *(tuple(pair[i] for pair in shown.values()) for i in (0, 1)))
-    edges, places = np.zeros(0), [np.searchsorted(read.different[0], one.values) for one in read.numbers]
-    if not names or read.column.kind == "date":
+    if names and read.column.kind != "date":
+        edges, places = np.zeros(0), [np.searchsorted(read.different[0], one.values) for one in read.numbers]
+    else:
         values, names = read.values[read.there], ()
         low, high = np.quantile(values, [0.005, 0.995])  # of the pool, so that one outlier does not flatten the rest
         edges = np.linspace(*((low, high) if high > low else (values.min(), values.max())), CLASSES + 1)
