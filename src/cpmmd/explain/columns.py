@@ -128,11 +128,7 @@ def date_text(days: float) -> str:
 
 
 def number_features(ranks: Array, sums: UnitSums) -> list[Features]:
-    """Return the features of numbers or dates from their ranks, NaN where missing.
-
-    Location and spread are those of normal scores, shape that of Legendre polynomials of degree 3 and 4; classes of ranks give
-    the distribution function.
-    """
+    """Return the features of numbers or dates from their ranks, NaN where missing: normal scores, Legendre's 3 and 4, classes."""
     rows = np.flatnonzero(~np.isnan(ranks))
     ranks, missing = ranks[rows], _missing_features(len(ranks), rows, sums)
     normal, centred = special.ndtri(ranks), 2 * ranks - 1

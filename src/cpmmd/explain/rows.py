@@ -92,11 +92,7 @@ def kernel_effect(material: ExplainedRows, K: Array, rng: np.random.Generator) -
 
 
 def one_by_one_effect(columns: Sequence[DataColumn], material: ExplainedRows, rng: np.random.Generator) -> Effect | None:
-    """Return how often rows are told apart by the sum of what each column says alone, learnt from the other half of the rows.
-
-    What a column says is the logarithm of how much more frequent its class is in X than in Y, one row added to each class;
-    missing is a class of its own.
-    """
+    """Return how often rows are told apart by the sum of what each column says alone: how much likelier its class is in X."""
     strata = material.strata
     codes = [_codes(material, column) for column in columns] if strata.inside else []
 
@@ -105,7 +101,7 @@ def one_by_one_effect(columns: Sequence[DataColumn], material: ExplainedRows, rn
         weights = strata.row_weights(fitted)
         for code in codes:
             x, y = (
-                np.bincount(code[side], weights[side], minlength=int(code.max()) + 1) + 1.0
+                np.bincount(code[side], weights[side], minlength=int(code.max()) + 1) + 1.0  # a row more, so that none is 0
                 for side in (fitted & strata.labels, fitted & ~strata.labels)
             )
             total += (np.log(x / x.sum()) - np.log(y / y.sum()))[code[~fitted]]

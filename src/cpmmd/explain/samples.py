@@ -152,12 +152,8 @@ class WeighedSample(Sample):
 
 
 def mean_effect(x: Sample, y: Sample) -> ColumnEffect | None:
-    """Return the difference of means in standard deviations; None where there is no spread.
-
-    Deviations are those within the samples, and within strata that are large enough to have some.
-    """
-    (mean_x, _), (mean_y, _) = x.moments, y.moments
-    total = x.size + y.size
+    """Return the difference of means in standard deviations within samples (and strata); None where there is no spread."""
+    mean_x, mean_y, total = x.mean(x.values), y.mean(y.values), x.size + y.size
     within = math.sqrt((x.sum_of_squares + y.sum_of_squares) / total)
     if within <= 1e-12 * max(abs(mean_x), abs(mean_y)) or within == 0:
         return None
@@ -173,8 +169,8 @@ def mean_effect(x: Sample, y: Sample) -> ColumnEffect | None:
 
 def days_effect(x: Sample, y: Sample) -> ColumnEffect:
     """Return the difference of mean dates in days."""
-    means = [one.moments[0] for one in (x, y)]
-    value, reach = means[1] - means[0], REACH * math.sqrt(x.variance(means[0] - x.values, (y, y.values - means[1])))
+    mean_x, mean_y = x.mean(x.values), y.mean(y.values)
+    value, reach = mean_y - mean_x, REACH * math.sqrt(x.variance(mean_x - x.values, (y, y.values - mean_y)))
     return ColumnEffect(value, value - reach, value + reach, Unit.DAYS)
 
 
