@@ -18,7 +18,7 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MISSING, OTHER
 from cpmmd.explain.columns import DataColumn, ReadColumn, adjusted_pvalues, largest_score, read_columns, score_columns
 from cpmmd.explain.differences import ColumnDifference, PairDifference, SuspiciousColumn
-from cpmmd.explain.strata import Strata, unit_of_row
+from cpmmd.explain.strata import Strata
 from cpmmd.explain.summaries import Suspicion, describe, suspicion
 from cpmmd.permutation.binned import cut_bins, relabelings
 from cpmmd.permutation.scores import tail_scores
@@ -61,13 +61,12 @@ def relabelled_units(evidence: Evidence, rng: np.random.Generator) -> tuple[Unit
 
 def difference_tables(pool: Pool, columns: Sequence[DataColumn], units: Units, alpha: float, names: tuple[str, str]) -> Tables:
     """Return what is found of every column and of pairs of columns."""
-    unit = unit_of_row(units)
-    strata = Strata.of(pool, units.rows, unit)
+    strata, rows = Strata.of(pool, units.rows, units), len(units.rows)
     found: list[ColumnDifference] = []
     suspicions: list[Suspicion] = []
     scores: list[Array] = []
-    pair_scores = PairScores(min(MOST_SCORES, max(FEWEST_SCORES, SCORE_ROOM // (8 * max(len(unit), 1)))))
-    step = max(1, ROOM // (8 * (WIDEST * len(units.starts) + 3 * len(unit))))  # columns whose sums and values fit
+    pair_scores = PairScores(min(MOST_SCORES, max(FEWEST_SCORES, SCORE_ROOM // (8 * max(rows, 1)))))
+    step = max(1, ROOM // (8 * (WIDEST * len(units.starts) + 3 * rows)))  # columns whose sums and values fit
     for start in range(0, len(columns), step):
         read = list(read_columns(pool, columns[start : start + step], units, strata))
         for one, scored in zip(read, score_columns([one.features for one in read], units), strict=True):

@@ -168,8 +168,8 @@ class Strata:
     clustered: bool = False  # whether the design has units of several rows
 
     @staticmethod
-    def of(pool: Pool, rows: Rows, unit: Rows | None = None) -> Strata:
-        """Return the strata of some rows of a pool; ``unit`` is that of each where all are one, the design's when None."""
+    def of(pool: Pool, rows: Rows, units: Units | None = None) -> Strata:
+        """Return the strata of some rows of a pool; ``units`` are what was relabelled, where that are those rows."""
         design, labels, own = pool.design, rows < pool.m, np.arange(len(rows))
         of_row, paired, clustered = np.zeros(len(rows), dtype=np.intp), False, False
         if design is not None:
@@ -177,7 +177,10 @@ class Strata:
             of_row = np.unique(design.strata[own], return_inverse=True)[1].ravel()
         if of_row.any():
             return Strata(of_row, own, labels, paired, clustered)
-        return OneStratum(of_row, own if unit is None else unit, labels, clustered=clustered)
+        if units is not None:  # without strata, rows that changed sides together count as one
+            own = unit_of_row(units)
+            labels = next(iter(units.labels.blocks()))[0][own] > 0.5
+        return OneStratum(of_row, own, labels, clustered=clustered)
 
     @cached_property
     def count(self) -> int:
