@@ -27,9 +27,10 @@ from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.layout import Layout
 from cpmmd.errors import InputError
 from cpmmd.explain.differences import ColumnDifference
-from cpmmd.explain.explanation import Sides, effect_size
-from cpmmd.explain.rows import cross_fitted_effect
-from cpmmd.explain.typical import typical
+from cpmmd.explain.explanation import effect_size
+from cpmmd.explain.rows import cross_fitted
+from cpmmd.explain.strata import OneStratum
+from cpmmd.explain.values import typical
 from cpmmd.kernels.radial import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.outcome import Evidence
@@ -59,6 +60,16 @@ def _products(row):
     return np.array([row[i] * row[j] for i in range(len(row)) for j in range(i, len(row))])
 
 
+def one_stratum(labels):
+    return OneStratum(np.zeros(len(labels), dtype=int), np.arange(len(labels)), labels)
+
+
+def told_apart(K, labels, rng):
+    """Return how well one half's witness tells the rows of the other half apart."""
+    strata = one_stratum(labels)
+    return cross_fitted(lambda fitted: strata.fitted_witness(K, fitted), strata, rng)
+
+
 @every_kernel
 def test_witness_is_the_difference_of_means_without_the_row_itself(name):
     kernel, k = KERNELS[name]
@@ -67,7 +78,7 @@ def test_witness_is_the_difference_of_means_without_the_row_itself(name):
         to_x = [k(row, POOL[j]) for j in range(9) if j != i]
         to_y = [k(row, POOL[j]) for j in range(9, 22) if j != i]
         expected.append(sum(to_x) / len(to_x) - sum(to_y) / len(to_y))
-    np.testing.assert_allclose(Sides(LABELS).witness_of(kernel.gram(POOL)), expected, atol=1e-12)
+    np.testing.assert_allclose(one_stratum(LABELS).witness(kernel.gram(POOL)), expected, atol=1e-12)
 
 
 def test_witness_adds_up_to_the_statistic():
@@ -107,7 +118,7 @@ def test_swapping_the_samples_flips_the_witness_exactly():
 
 def test_effect_is_the_share_of_pairs_told_apart_by_the_other_half():
     K = ScaledKernel(Bandwidth(), 1.3).gram(POOL)
-    effect = cross_fitted_effect(K, LABELS, np.random.default_rng(3))
+    effect = told_apart(K, LABELS, np.random.default_rng(3))
     lot = np.random.default_rng(3).random(22)
     first = np.zeros(22, dtype=bool)
     first[sorted(range(9), key=lambda i: lot[i])[:4]] = True
@@ -129,7 +140,7 @@ def test_interval_of_the_effect_covers_one_half_when_nothing_differs():
     for seed in range(200):
         rng = np.random.default_rng([1, seed])
         pool = rng.normal(size=(90, 2))
-        effect = cross_fitted_effect(ScaledKernel(Bandwidth(), 1.5).gram(pool), np.arange(90) < 40, rng)
+        effect = told_apart(ScaledKernel(Bandwidth(), 1.5).gram(pool), np.arange(90) < 40, rng)
         covered += effect.low <= 0.5 <= effect.high
     assert covered >= 200 * 0.95 - 3 * np.sqrt(200 * 0.95 * 0.05)
 

@@ -12,10 +12,18 @@ from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.layout import Layout
-from cpmmd.explain.column_scores import adjusted_pvalues, read_columns, score_columns
 from cpmmd.explain.column_table import difference_tables
-from cpmmd.explain.columns import UnitSums, category_levels, columns_of, level_features, number_features, pooled_ranks
-from cpmmd.explain.summaries import Sample, distribution_effect, mean_effect, share_effect, spread_effect
+from cpmmd.explain.columns import (
+    adjusted_pvalues,
+    category_levels,
+    columns_of,
+    level_features,
+    number_features,
+    read_columns,
+    score_columns,
+)
+from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, share_effect, spread_effect
+from cpmmd.explain.strata import Strata, UnitSums, ranks_inside
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
 
 RNG = np.random.default_rng(5)
@@ -34,10 +42,22 @@ def statistics_of(features, labels):
     return found
 
 
+def pooled_ranks(values):
+    """Return the ranks of values, all of one stratum, NaN where missing."""
+    there, ranks = ~np.isnan(values), np.full(len(values), np.nan)
+    ranks[there] = ranks_inside(values[there], np.zeros(np.count_nonzero(there), dtype=int))
+    return ranks
+
+
+def features_of(values):
+    """Return the features of numbers, each row a unit of its own."""
+    return number_features(pooled_ranks(values), UnitSums(np.arange(len(values)), len(values)))
+
+
 def test_location_and_spread_are_differences_of_normal_scores():
     values, labels = RNG.gamma(1.0, size=40), RNG.permutation(40) < 15
     z = special.ndtri((stats.rankdata(values) - 0.5) / 40)
-    found = statistics_of(number_features(values, UnitSums(np.arange(40), 40))[0], labels)
+    found = statistics_of(features_of(values), labels)
     factor = 15 * 25 / 40
     assert found["location"] == pytest.approx(factor * (z[labels].mean() - z[~labels].mean()) ** 2)
     assert found["spread"] == pytest.approx(factor * ((z**2)[labels].mean() - (z**2)[~labels].mean()) ** 2)
@@ -45,7 +65,7 @@ def test_location_and_spread_are_differences_of_normal_scores():
 
 def test_distribution_is_anderson_and_darlings_statistic_on_classes():
     values, labels = RNG.normal(size=400), RNG.permutation(400) < 150
-    found = statistics_of(number_features(values, UnitSums(np.arange(400), 400))[0], labels)["distribution"]
+    found = statistics_of(features_of(values), labels)["distribution"]
     edges = np.sort(values)[np.ceil(np.arange(1, 32) * 400 / 32 + 0.5).astype(int) - 2]  # ranks (i - 1/2) / 400 below k / 32
     total, before = 0.0, 0.0
     for edge in edges:
@@ -72,8 +92,8 @@ def test_missing_values_have_no_rank_and_a_statistic_of_their_own():
     values, labels = RNG.normal(size=50), RNG.permutation(50) < 20
     values[RNG.permutation(50)[:12]] = np.nan
     there = ~np.isnan(values)
-    found = statistics_of(number_features(values, UnitSums(np.arange(50), 50))[0], labels)
-    alone = statistics_of(number_features(values[there], UnitSums(np.arange(38), 38))[0], labels[there])
+    found = statistics_of(features_of(values), labels)
+    alone = statistics_of(features_of(values[there]), labels[there])
     assert found["location"] == pytest.approx(alone["location"])
     assert found["missing"] == pytest.approx(20 * 30 / 50 * (np.mean(~there[labels]) - np.mean(~there[~labels])) ** 2)
 
@@ -91,12 +111,12 @@ def test_units_of_unequal_sizes_change_sides_as_wholes():
     units = Layout(rows, starts, (3, 4), labels=Relabelings(np.packbits(chosen, axis=1), 7))
     values = RNG.normal(size=(20, 2))
     pool = read_pool(values[:10], values[10:])
-    read = list(read_columns(pool, columns_of(pool, Preparation.fit(pool)), units))
+    read = list(read_columns(pool, columns_of(pool, Preparation.fit(pool)), units, Strata.of(pool, units.rows)))
     scores = score_columns([one.features for one in read], units)
     expected = []
     for labels in chosen:
         of_rows = np.repeat(labels, sizes)
-        expected.append(statistics_of(number_features(values[rows, 0], UnitSums(np.arange(20), 20))[0], of_rows)["location"])
+        expected.append(statistics_of(features_of(values[rows, 0]), of_rows)["location"])
     by_hand = np.argsort(np.argsort(np.round(expected, 9), kind="stable"))
     alone = [{"location": read[0].features[0].statistics["location"]}]
     features = [type(one)(one.base, one.sums, alone[0]) for one in read[0].features]

@@ -13,11 +13,10 @@ from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
 from cpmmd.explain import strata as strata_module
-from cpmmd.explain.column_scores import centred_differences, read_columns
 from cpmmd.explain.column_table import difference_tables
-from cpmmd.explain.columns import columns_of, ranks_inside
-from cpmmd.explain.strata import Strata
-from cpmmd.explain.summaries import Sample, mean_effect, share_effect, spread_effect
+from cpmmd.explain.columns import columns_of, read_columns
+from cpmmd.explain.samples import mean_effect, share_effect, spread_effect
+from cpmmd.explain.strata import Strata, ranks_inside
 from cpmmd.report.content import content
 
 RNG = np.random.default_rng(8)
@@ -205,11 +204,12 @@ def test_statistics_are_those_of_loops_over_strata_under_every_relabeling(case, 
     values = RNG.normal(size=(40, 1))
     values[RNG.permutation(40)[:6]] = np.nan
     pool, units = designed(values[:20], values[20:], np.random.default_rng(1), 30, target, **CASES[case])
-    strata = Strata.of(pool.design, units.rows)
+    strata = Strata.of(pool, units.rows)
     (read,) = read_columns(pool, columns_of(pool, Preparation.fit(pool)), units, strata)
     labels, numbers = units.labels.array(), values[units.rows, 0]
     for features, of in zip(read.features, (~np.isnan(numbers), np.ones(len(numbers), dtype=bool)), strict=True):
-        D = centred_differences(labels @ features.sums, features.precision(labels))
+        functions = np.column_stack([features.base, features.sums])
+        D = features.differences(labels @ functions, functions.sum(axis=0), units.labels)
         name, statistic = next(iter(features.statistics.items()))
         found, z = statistic(D), np.isnan(numbers).astype(float)
         if name == "location":
@@ -361,7 +361,13 @@ def test_intervals_cover_the_truth(design):
     assert covered["share"] < 300
 
 
+def test_a_share_of_all_rows_has_an_effective_size_though_weights_round():
+    """Weights of nine pairs add up to a little more than 1, and the share of all rows with them."""
+    for pairs in range(6, 60):
+        strata = Strata(np.tile(np.arange(pairs), 2), np.arange(2 * pairs), np.arange(2 * pairs) < pairs, paired=True)
+        for sample in _sides(strata, np.ones(2 * pairs)):
+            assert sample.effective_size(sample.values) == pytest.approx(pairs)
+
+
 def _sides(strata, values):
-    weights = strata.weights(np.ones(len(values), dtype=bool))
-    for side in (strata.labels, ~strata.labels):
-        yield Sample(values[side], strata.unit[side], weights[side], strata.of_row[side], strata.inside)
+    return strata.samples(values, np.ones(len(values), dtype=bool))

@@ -153,7 +153,7 @@ def _document(explanation: Explanation | None) -> PlainDict | None:
 def _say_where(explanation: Explanation) -> None:
     """Print the sentences, the columns that differ, and pairs that changed."""
     from cpmmd.explain.differences import in_header
-    from cpmmd.explain.typical import typical
+    from cpmmd.explain.values import typical
 
     say()
     say("Where")
@@ -168,7 +168,7 @@ def _say_where(explanation: Explanation) -> None:
             column.label,
             column.words,
             *typical(column),
-            "" if column.effect is None or not column.words else str(column.effect),
+            str(column.effect) if column.significant and column.effect is not None else "",
             probability(column.pvalue),
         )
         for column in shown

@@ -1,208 +1,39 @@
-"""Columns as a person knows them: the columns of the data, or patches of an image, behind the encoded matrix."""
+"""Columns as a person knows them, and how far the samples are apart in each under every relabeling of the test.
+
+A column's statistics are made of functions of single rows that look at no label, summed over units. Under every relabeling the
+mean of such a function on either side comes from those sums, so that all relabelings of all columns are a few matrix products,
+whatever the number of rows.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from itertools import chain, product
 
 import numpy as np
 from scipy import special
 
-from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.plain import PlainDict
+from cpmmd.core.arrays import Array, Labels, Objects, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MAX_LEVELS, MISSING, OTHER, Preparation
-from cpmmd.data.table import SECONDS_A_DAY, Objects
-
-# What a column's statistics are made of: functions of single rows that look at no label, summed over units.
-#
-# Under every relabeling the mean of such a function on either side comes from those sums, so that all relabelings of all columns
-# are a few matrix products, whatever the number of rows.
-
-
-Statistic = Callable[[Array], Array]  # from differences of means, a relabeling a row, to a number each
-CLASSES = 32  # of pooled ranks, between which distribution functions are compared
-FEWEST = 5  # rows of a level that counts on its own: with fewer, a chi-square hears of nothing else
-
-
-@dataclass(frozen=True, eq=False)
-class Features:
-    """Functions of the rows with one denominator, and the statistics that are made of them."""
-
-    base: Array  # rows that count, summed over units: those with a value, or all of them
-    sums: Array  # the functions, summed over units: a unit a row
-    # each by its name: ``"location"``, ``"spread"``, ``"shape"``, ``"distribution"``, ``"levels"``, ``"level"``, ``"share"``,
-    # ``"missing"``
-    statistics: dict[str, Statistic]
-    # from labelings of units (rows of ones and zeros) to what a difference is worth under each, where strata are compared:
-    # their means are taken off the functions. None where all rows are one.
-    precision: Statistic | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class UnitSums:
-    """Sums over units of values that are given row by row."""
-
-    unit: Rows  # the unit of each row
-    count: int  # number of units
-    stratum: Rows | None = None  # of each unit, where strata are compared
-
-    def of(self, values: Array | None = None, rows: Rows | None = None) -> Array:
-        """Return the sums of values (ones when None), which are given for ``rows`` (all of them when None)."""
-        unit = self.unit if rows is None else self.unit[rows]
-        return np.bincount(unit, weights=values, minlength=self.count).astype(np.float64)
-
-    def counts(self, codes: Rows, classes: int, rows: Rows | None = None) -> Array:
-        """Return how many rows of each unit have each code."""
-        unit = self.unit if rows is None else self.unit[rows]
-        counted = np.bincount(unit * classes + codes, minlength=self.count * classes)
-        return counted.reshape(self.count, classes).astype(np.float64)
-
-
-def number_features(values: Array, units: UnitSums, stratum: Rows | None = None) -> tuple[list[Features], Array]:
-    """Return the features of numbers or dates (of their pooled ranks, of which are missing), and the ranks, NaN where missing.
-
-    Ranks are those inside each ``stratum`` where that is given.
-    """
-    there = np.flatnonzero(~np.isnan(values))
-    ranks = np.full(len(values), np.nan)
-    ranks[there] = pooled_ranks(values[there]) if stratum is None else ranks_inside(values[there], stratum[there])
-    found = [] if not len(there) else [_rank_features(ranks[there], units, there)]
-    return [*found, *_missing_features(len(values), there, units)], ranks
-
-
-def pooled_ranks(values: Array) -> Array:
-    """Return the ranks of values between 0 and 1, those of equal values their mean."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    ends = np.append(starts[1:], len(values))
-    ranks = np.empty(len(values))
-    ranks[order] = np.repeat((starts + ends) / (2 * len(values)), ends - starts)
-    return ranks
-
-
-def ranks_inside(values: Array, stratum: Rows) -> Array:
-    """Return the ranks of values among those of their stratum, between 0 and 1, those of equal values their mean."""
-    order = np.lexsort([values, stratum])
-    ordered, own = values[order], stratum[order]
-    starts = np.flatnonzero(np.concatenate([[True], (ordered[1:] != ordered[:-1]) | (own[1:] != own[:-1])]))
-    ends = np.append(starts[1:], len(values))
-    sizes = np.bincount(stratum)
-    before = (np.cumsum(sizes) - sizes)[own[starts]]  # rows of the strata before
-    ranks = np.empty(len(values))
-    ranks[order] = np.repeat(((starts + ends) / 2 - before) / sizes[own[starts]], ends - starts)
-    return ranks
-
-
-def _rank_features(ranks: Array, units: UnitSums, rows: Rows) -> Features:
-    """Return location and spread by normal scores, shape by Legendre polynomials of degree 3 and 4, and classes of ranks."""
-    normal, centred = special.ndtri(ranks), 2 * ranks - 1
-    smooth = [normal, normal**2, *(np.sqrt(2 * k + 1) * special.eval_legendre(k, centred) for k in (3, 4))]
-    classes = units.counts(np.minimum((ranks * CLASSES).astype(int), CLASSES - 1), CLASSES, rows)
-    sums = np.column_stack([*(units.of(one - one.mean(), rows) for one in smooth), classes])
-    shares = classes.sum(axis=0) / len(ranks)
-    return Features(
-        units.of(rows=rows),
-        sums,
-        {
-            "location": lambda D: D[:, 0] ** 2,
-            "spread": lambda D: D[:, 1] ** 2,
-            "shape": lambda D: (D[:, 2:4] ** 2).sum(axis=1),
-            "distribution": lambda D: _anderson_darling(D[:, 4:], shares),
-        },
-    )
-
-
-def _anderson_darling(differences: Array, shares: Array) -> Array:
-    """Return the squared differences of the distribution functions, in units of their variance, averaged over the pool."""
-    below = np.cumsum(shares)[:-1]
-    inside = (shares[:-1] > 0) & (below < 1 - 1e-12)
-    if not inside.any():
-        return np.zeros(len(differences))
-    apart = np.cumsum(differences, axis=1)[:, :-1][:, inside]
-    weights = shares[:-1][inside] / (below * (1 - below))[inside]
-    return np.asarray((apart**2) @ weights)
-
-
-def boolean_features(values: Array, units: UnitSums) -> list[Features]:
-    """Return the features of a column of at most two values: the share of the larger, and which are missing."""
-    there = np.flatnonzero(~np.isnan(values))
-    found = []
-    if len(there):
-        marks = (values[there] == values[there].max()).astype(np.float64)
-        found = [Features(units.of(rows=there), units.of(marks, there)[:, None], {"share": lambda D: D[:, 0] ** 2})]
-    return [*found, *_missing_features(len(values), there, units)]
-
-
-def _missing_features(count: int, there: Rows, units: UnitSums) -> list[Features]:
-    """Return which values are missing; nothing where none or all are."""
-    if len(there) in (0, count):
-        return []
-    every = units.of()
-    return [Features(every, (every - units.of(rows=there))[:, None], {"missing": lambda D: D[:, 0] ** 2})]
-
-
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """A category in whole numbers: the level of each row, rare ones under one name, missing ones under theirs."""
-
-    names: tuple[str, ...]
-    codes: Rows
-
-
-def category_levels(values: Objects) -> Levels:
-    """Return the levels of a category, by a rule that is symmetric in the rows."""
-    texts = np.array([MISSING if value is None else value for value in values], dtype=object)
-    names, codes, counts = _factorise(texts)
-    ranked = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
-    kept = [i for i in ranked[: MAX_LEVELS - 1] if counts[i] >= FEWEST or names[i] == MISSING]
-    if len(ranked) - len(kept) <= 1:  # one level needs no other name
-        kept = ranked
-    position = np.full(len(names), len(kept))
-    position[kept] = np.arange(len(kept))
-    rest = (OTHER,) if len(kept) < len(names) else ()
-    return Levels((*(names[i] for i in kept), *rest), position[codes])
-
-
-def _factorise(texts: Objects) -> tuple[list[str], Rows, Rows]:
-    codes_of: dict[str, int] = {}
-    codes = np.fromiter((codes_of.setdefault(text, len(codes_of)) for text in texts), dtype=np.intp, count=len(texts))
-    return list(codes_of), codes, np.bincount(codes, minlength=len(codes_of))
-
-
-def level_features(levels: Levels, units: UnitSums) -> list[Features]:
-    """Return the features of a category: the chi-square of its levels, and the single level that changed most."""
-    counts = units.counts(levels.codes, len(levels.names))
-    shares = counts.sum(axis=0) / counts.sum()
-    if len(shares) < 2:
-        return []
-    statistics: dict[str, Statistic] = {"levels": lambda D: (D**2) @ (1 / shares)}
-    if len(shares) > 2:
-        variances = _variances(counts, units)
-        varies = variances > 0  # a level that strata have whole or not at all tells nothing inside them
-        statistics["level"] = lambda D: (D[:, varies] ** 2 / variances[varies]).max(axis=1, initial=0.0)
-    if MISSING in levels.names:
-        position = levels.names.index(MISSING)
-        statistics["missing"] = lambda D: D[:, position] ** 2
-    return [Features(units.of(), counts, statistics)]
-
-
-def _variances(counts: Array, units: UnitSums) -> Array:
-    """Return the variances of the levels' marks, those inside strata where strata are compared."""
-    if units.stratum is None:
-        shares = counts.sum(axis=0) / counts.sum()
-        return np.asarray(shares * (1 - shares))
-    inside = np.zeros((int(units.stratum.max()) + 1, counts.shape[1]))
-    np.add.at(inside, units.stratum, counts)
-    rows = inside.sum(axis=1, keepdims=True)
-    return np.asarray((inside * (1 - inside / rows)).sum(axis=0) / counts.sum())
-
+from cpmmd.data.table import SECONDS_A_DAY
+from cpmmd.draws.layout import Layout
+from cpmmd.evidence import tail_scores
+from cpmmd.explain.differences import Change
+from cpmmd.explain.samples import Sample
+from cpmmd.explain.strata import FEWEST, Features, Statistic, Strata, UnitSums
 
 PATCHES = 8  # at most so many along each side of an image
 CHANNELS = 4  # a first or last axis of at most this length is one of colours
+CLASSES = 32  # of pooled ranks, between which distribution functions are compared
+TIE = 1e-9  # of a score: rounding must not split the ties of discrete data
+TOGETHER = 2048  # features in one product: 16 MB under 999 relabelings
+# A mark of what is missing counts three times as much as any other statistic of its column: there it is one among five, most of
+# which hear the same thing twice, and a share has no other way to be heard (measured: see docs/theory/where.md).
+WEIGHTS: dict[str, float] = {Change.MISSING: 3.0}
 
 
 @dataclass(frozen=True)
@@ -224,49 +55,60 @@ def columns_of(pool: Pool, preparation: Preparation) -> tuple[DataColumn, ...]:
     if len(pool.row_shape) > 1:
         return tuple(_patches(pool, encoded))
     plain = pool.number_names == tuple(str(i) for i in range(len(pool.number_names)))
-    numbers = [
-        DataColumn(name, f"column {name}" if plain else name, _kind(pool, name), (position,), tuple(encoded[name]))
-        for position, name in enumerate(pool.number_names)
-    ]
+    numbers = []
+    for position, name in enumerate(pool.number_names):
+        kind = "date" if name in pool.dates else "boolean" if pool.kinds.get(name) == "boolean" else "number"
+        numbers.append(DataColumn(name, f"column {name}" if plain else name, kind, (position,), tuple(encoded[name])))
     return (*numbers, *(DataColumn(name, name, "category", (), tuple(encoded[name])) for name in pool.categories))
-
-
-def _kind(pool: Pool, name: str) -> str:
-    if name in pool.dates:
-        return "date"
-    return "boolean" if pool.kinds.get(name) == "boolean" else "number"
 
 
 def _patches(pool: Pool, encoded: dict[str, list[int]]) -> Iterable[DataColumn]:
     """Cut images into rectangles: one pixel permuted changes next to nothing, and nobody reads a thousand of them."""
     shape = pool.row_shape
-    colours_first = len(shape) == 3 and shape[0] <= CHANNELS < shape[2]
-    numbers = np.arange(math.prod(shape)).reshape(shape)
-    grid = np.moveaxis(numbers, 0, -1) if colours_first else numbers
-    for rows in _cut(grid.shape[0]):
-        for columns in _cut(grid.shape[1]):
-            inside = tuple(grid[rows, columns].ravel().tolist())
-            name = f"[{_span(rows)}, {_span(columns)}]"
-            positions = tuple(p for i in inside for p in encoded[pool.number_names[i]])
-            yield DataColumn(name, f"patch {name}", "patch", inside, positions)
+    grid = np.arange(math.prod(shape)).reshape(shape)
+    if len(shape) == 3 and shape[0] <= CHANNELS < shape[2]:  # colours come first
+        grid = np.moveaxis(grid, 0, -1)
+    cuts = (np.array_split(np.arange(length), min(length, PATCHES)) for length in grid.shape[:2])
+    for rows, columns in product(*cuts):
+        inside = tuple(grid[np.ix_(rows, columns)].ravel().tolist())
+        spans = (f"{part[0]}" if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in (rows, columns))
+        name = f"[{', '.join(spans)}]"
+        positions = tuple(p for i in inside for p in encoded[pool.number_names[i]])
+        yield DataColumn(name, f"patch {name}", "patch", inside, positions)
 
 
-def _cut(length: int) -> list[slice]:
-    parts = np.array_split(np.arange(length), min(length, PATCHES))
-    return [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A category in whole numbers: the level of each row, rare ones under one name, missing ones under theirs."""
+
+    names: tuple[str, ...]
+    codes: Rows
 
 
-def _span(part: slice) -> str:
-    last = part.stop - 1
-    return f"{part.start}" if part.start == last else f"{part.start}-{last}"
+def category_levels(values: Objects) -> Levels:
+    """Return the levels of a category, by a rule that is symmetric in the rows."""
+    codes_of: dict[str, int] = {}
+    texts = (MISSING if value is None else value for value in values)
+    codes = np.fromiter((codes_of.setdefault(text, len(codes_of)) for text in texts), dtype=np.intp, count=len(values))
+    names, counts = list(codes_of), np.bincount(codes, minlength=len(codes_of))
+    ranked = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
+    kept = [i for i in ranked[: MAX_LEVELS - 1] if counts[i] >= FEWEST or names[i] == MISSING]
+    if len(ranked) - len(kept) <= 1:  # one level needs no other name
+        kept = ranked
+    position = np.full(len(names), len(kept))
+    position[kept] = np.arange(len(kept))
+    rest = (OTHER,) if len(kept) < len(names) else ()
+    return Levels((*(names[i] for i in kept), *rest), position[codes])
 
 
-def row_values(pool: Pool, row: int, columns: Iterable[DataColumn]) -> PlainDict:
-    """Return one row of the pool as it came: dates as text, whole numbers whole, None where missing, a patch as its mean."""
-    return {column.name: _value(pool, row, column) for column in columns}
+def number_values(pool: Pool, rows: Rows, column: DataColumn) -> Array:
+    """Return a column's numbers on some rows of the pool, a patch's as its mean."""
+    values = pool.numbers[rows, list(column.positions)]
+    return np.asarray(values[:, 0] if len(column.positions) == 1 else values.mean(axis=1))
 
 
-def _value(pool: Pool, row: int, column: DataColumn) -> Any:
+def row_value(pool: Pool, row: int, column: DataColumn) -> object:
+    """Return a value of the pool as it came: a date as text, a whole number whole, None where missing, a patch as its mean."""
     if column.kind == "category":
         return pool.categories[column.name][row]
     number = float(np.mean(pool.numbers[row, list(column.positions)]))
@@ -285,7 +127,206 @@ def date_text(days: float) -> str:
     return stamp.removesuffix("T00:00:00")
 
 
-def number_values(pool: Pool, rows: Rows, column: DataColumn) -> Array:
-    """Return a column's numbers on some rows of the pool, a patch's as its mean."""
-    values = pool.numbers[rows, list(column.positions)]
-    return np.asarray(values[:, 0] if len(column.positions) == 1 else values.mean(axis=1))
+def number_features(ranks: Array, sums: UnitSums) -> list[Features]:
+    """Return the features of numbers or dates from their ranks, NaN where missing: normal scores, Legendre's 3 and 4, classes."""
+    rows = np.flatnonzero(~np.isnan(ranks))
+    ranks, missing = ranks[rows], _missing_features(len(ranks), rows, sums)
+    normal, centred = special.ndtri(ranks), 2 * ranks - 1
+    smooth = [normal, normal**2, *(np.sqrt(2 * k + 1) * special.eval_legendre(k, centred) for k in (3, 4))]
+    classes = sums.counts(np.minimum((ranks * CLASSES).astype(int), CLASSES - 1), CLASSES, rows)
+    shares = classes.sum(axis=0) / len(ranks)
+    statistics: dict[str, Statistic] = {
+        Change.LOCATION: lambda D: D[:, 0] ** 2,
+        Change.SPREAD: lambda D: D[:, 1] ** 2,
+        Change.SHAPE: lambda D: (D[:, 2:4] ** 2).sum(axis=1),
+        "distribution": lambda D: _anderson_darling(D[:, 4:], shares),
+    }
+    functions = np.column_stack([*(sums.of(one - one.mean(), rows) for one in smooth), classes])
+    return [sums.features(sums.of(rows=rows), functions, statistics), *missing]
+
+
+def _anderson_darling(differences: Array, shares: Array) -> Array:
+    """Return the squared differences of the distribution functions, in units of their variance, averaged over the pool."""
+    below = np.cumsum(shares)[:-1]
+    inside = (shares[:-1] > 0) & (below < 1 - 1e-12)
+    if not inside.any():
+        return np.zeros(len(differences))
+    apart = np.cumsum(differences, axis=1)[:, :-1][:, inside]
+    weights = shares[:-1][inside] / (below * (1 - below))[inside]
+    return np.asarray((apart**2) @ weights)
+
+
+def two_value_features(values: Array, sums: UnitSums) -> list[Features]:
+    """Return the features of a column of at most two values: the share of the larger, and which are missing."""
+    rows = np.flatnonzero(~np.isnan(values))
+    if not len(rows):
+        return []
+    marks = (values[rows] == values[rows].max()).astype(np.float64)
+    share = sums.features(sums.of(rows=rows), sums.of(marks, rows)[:, None], {Change.SHARE: lambda D: D[:, 0] ** 2})
+    return [share, *_missing_features(len(values), rows, sums)]
+
+
+def _missing_features(count: int, there: Rows, sums: UnitSums) -> list[Features]:
+    """Return which values are missing; nothing where none is."""
+    if len(there) == count:
+        return []
+    every = sums.of()
+    return [sums.features(every, (every - sums.of(rows=there))[:, None], {Change.MISSING: lambda D: D[:, 0] ** 2})]
+
+
+def level_features(levels: Levels, sums: UnitSums) -> list[Features]:
+    """Return the features of a category: the chi-square of its levels, and the single level that changed most."""
+    counts = sums.counts(levels.codes, len(levels.names))
+    shares = counts.sum(axis=0) / counts.sum()
+    if len(shares) < 2:
+        return []
+    statistics: dict[str, Statistic] = {"levels": lambda D: (D**2) @ (1 / shares)}
+    if len(shares) > 2:
+        variances = sums.level_variances(counts)
+        varies = variances > 0  # a level that strata have whole or not at all tells nothing inside them
+        statistics["level"] = lambda D: (D[:, varies] ** 2 / variances[varies]).max(axis=1, initial=0.0)
+    if MISSING in levels.names:
+        position = levels.names.index(MISSING)
+        statistics[Change.MISSING] = lambda D: D[:, position] ** 2
+    return [sums.features(sums.of(), counts, statistics)]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadColumn:
+    """A column's values on the rows that were relabelled, and their features."""
+
+    column: DataColumn
+    values: Array  # numbers, NaN where missing; of a category the levels' codes
+    features: list[Features]
+    strata: Strata  # inside which the column is compared
+    levels: Levels | None = None  # of a category
+    ranks: Array | None = None  # of numbers, NaN where missing; None where there are at most two, and for categories
+
+    @cached_property
+    def there(self) -> Labels:
+        """Which rows have a value."""
+        return ~np.isnan(self.values) if self.levels is None else self.values != self.code(MISSING)
+
+    def code(self, level: str) -> int:
+        """Return the code of a level, -1 where the column has none of that name."""
+        names = () if self.levels is None else self.levels.names
+        return names.index(level) if level in names else -1
+
+    @property
+    def sides(self) -> tuple[Labels, Labels]:
+        """Which rows of X, and which of Y, have a value."""
+        return self.there & self.strata.labels, self.there & ~self.strata.labels
+
+    @cached_property
+    def numbers(self) -> tuple[Sample, Sample]:
+        """The numbers that are there in either sample."""
+        return self.strata.samples(self.values, self.there)
+
+    def marks(self, marks: Labels, of: Labels | None = None) -> tuple[Sample, Sample]:
+        """Return a mark of each row, as 1 or 0, in either sample; of some rows only, where ``of`` says which."""
+        return self.strata.samples(marks.astype(np.float64), np.ones(len(marks), dtype=bool) if of is None else of)
+
+    @cached_property
+    def missing(self) -> tuple[float, float]:
+        """Shares of missing values."""
+        x, y = self.marks(~self.there)
+        return x.mean(x.values), y.mean(y.values)
+
+    @cached_property
+    def different(self) -> tuple[Array, Rows]:
+        """The different numbers that are there, and how many rows have each."""
+        return np.unique(self.values[self.there], return_counts=True)
+
+    @cached_property
+    def shares(self) -> dict[str, tuple[float, float]]:
+        """Shares of a category's levels, largest difference first."""
+        if self.levels is None:
+            return {}
+        names, labels = self.levels.names, self.strata.labels
+        of = zip(self.marks(self.there), (labels, ~labels), strict=True)
+        x, y = (one.shares(self.levels.codes[side], len(names)).tolist() for one, side in of)
+        order = sorted(range(len(names)), key=lambda i: (-abs(y[i] - x[i]), names[i]))
+        return {names[i]: (x[i], y[i]) for i in order}
+
+
+def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Layout, strata: Strata) -> Iterator[ReadColumn]:
+    """Yield the columns with their features; each is read once."""
+    sums = strata.sums(units)
+    for column in columns:
+        if column.kind == "category":
+            levels = category_levels(pool.categories[column.name][units.rows])
+            yield ReadColumn(column, levels.codes.astype(np.float64), level_features(levels, sums), strata, levels)
+            continue
+        values = number_values(pool, units.rows, column)
+        there = ~np.isnan(values)
+        known = values[there]
+        if column.kind == "boolean" or not len(known) or np.all((known == known.min()) | (known == known.max())):
+            yield ReadColumn(column, values, two_value_features(values, sums), strata)
+            continue
+        ranks = np.full(len(values), np.nan)
+        ranks[there] = strata.ranks(known, there)
+        yield ReadColumn(column, values, number_features(ranks, sums), strata, ranks=ranks)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScores:
+    """Scores of one column."""
+
+    scores: Array  # of the column, a relabeling each, the labels as they came first
+    parts: dict[str, float]  # of its statistics, on the labels as they came
+
+
+def score_columns(features: Sequence[Sequence[Features]], units: Layout) -> list[ColumnScores]:
+    """Return the scores of columns, each given by its features."""
+    differences = _differences(list(chain.from_iterable(features)), units)
+    scored = []
+    for own in features:
+        named: dict[str, Array] = {}
+        for one, D in zip(own, differences, strict=False):  # those of the next columns stay where they are
+            named |= {name: statistic(D) for name, statistic in one.statistics.items()}
+        if not named:
+            scored.append(ColumnScores(np.zeros(len(units.labels)), {}))
+            continue
+        scores = tail_scores(np.array(list(named.values())))
+        weights = np.log([[WEIGHTS.get(name, 1.0)] for name in named])
+        scored.append(ColumnScores(largest_score(scores + weights), dict(zip(named, scores[:, 0].tolist(), strict=True))))
+    return scored
+
+
+def largest_score(scores: Array) -> Array:
+    """Return the largest of several scores under each relabeling, scored once more so that it is comparable with others."""
+    largest: Array = scores.max(axis=0)
+    return largest if len(scores) == 1 else tail_scores(largest[None])[0]
+
+
+def adjusted_pvalues(scores: Array) -> Array:
+    """Return a p-value for each row of scores, adjusted for all rows (Westfall and Young, step-down).
+
+    The row with the largest observed score is compared with the largest of all rows under each relabeling, the next one with
+    the largest of the rows that are left, and so on; a p-value is never below that of a row before it.
+    """
+    observed = scores[:, 0]
+    order = np.argsort(-observed, kind="stable")
+    left = np.full(scores.shape[1], -np.inf)
+    pvalues = np.empty(len(scores))
+    for row in order[::-1]:  # from the weakest up: the maximum over what is left grows by one row at a time
+        np.maximum(left, scores[row], out=left)
+        pvalues[row] = np.mean(left >= observed[row] - TIE * max(1.0, abs(observed[row])))
+    pvalues[order] = np.maximum.accumulate(pvalues[order])
+    return pvalues
+
+
+def _differences(features: Sequence[Features], units: Layout) -> Iterator[Array]:
+    """Yield the difference of means of each group of features under every relabeling, in units of its standard error."""
+    ends = np.cumsum([1 + one.sums.shape[1] for one in features])
+    start = 0
+    while start < len(features):
+        before = ends[start - 1] if start else 0
+        stop = min(int(np.searchsorted(ends, before + TOGETHER)) + 1, len(features))
+        group = features[start:stop]
+        stacked = np.hstack([np.column_stack([one.base, one.sums]) for one in group])
+        of_x = np.concatenate([labels @ stacked for labels in units.labels.blocks()])
+        for one, end in zip(group, ends[start:stop] - before, strict=True):
+            own = slice(end - 1 - one.sums.shape[1], end)
+            yield one.differences(of_x[:, own], stacked[:, own].sum(axis=0), units.labels)
+        start = stop

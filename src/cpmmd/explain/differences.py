@@ -1,15 +1,13 @@
-"""What is found of one column, or of a pair of columns: frozen values that turn into JSON."""
+"""What is found of one column, or of a pair of columns: frozen values that turn into JSON, and their words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.plain import PlainValue
 from cpmmd.core.text import harmless
-
-# Plain words for what was found; never more than was found.
-
 
 LONGEST = 40  # characters of a name in a sentence
 NAMED = 3  # columns in a sentence
@@ -32,8 +30,28 @@ def in_header(sample: str) -> str:
     return harmless(sample.removeprefix("the "), LONGEST)
 
 
+class Change(StrEnum):
+    """What it is of a column that changed."""
+
+    LOCATION = "location"
+    SPREAD = "spread"
+    SHAPE = "shape"
+    SHARE = "share"
+    MISSING = "missing"
+
+
+class Unit(StrEnum):
+    """What the size of a difference is measured in."""
+
+    DEVIATIONS = "standard deviations"
+    DAYS = "days"
+    SPREAD = "times the spread"
+    SHARE = "of the rows"
+    SHARE_AT_MOST = "of the rows at most"
+
+
 @dataclass(frozen=True)
-class ColumnEffect:
+class ColumnEffect(PlainValue):
     """How large a column's difference is, Y against X."""
 
     value: float  #: the estimate
@@ -43,37 +61,35 @@ class ColumnEffect:
     #: ``"standard deviations"`` between the means, ``"days"`` between mean dates, ``"times the spread"`` (ratio of standard
     #: deviations), ``"of the rows"`` (difference of a share), or ``"of the rows at most"`` (largest difference of the
     #: distribution functions)
-    unit: str
+    unit: Unit
     what: str = ""  #: what the share is of, where it is one: a level's name in quotes, ``"missing"``, ``"true"``; else empty
-
-    def to_dict(self) -> PlainDict:
-        """Return the effect in plain JSON types."""
-        return plain_dict(vars(self))
 
     @property
     def short(self) -> str:
         """The estimate in a few characters."""
-        if self.unit == "standard deviations":
-            return f"{self.value:+.2f} sd"
-        if self.unit == "days":
-            return f"{self.value:+.{0 if abs(self.value) >= 10 else 1}f} days"
-        if self.unit == "times the spread":
-            return f"{self.value:.2f} × spread"
-        return f"up to {100 * self.value:.0f} points" if "most" in self.unit else f"{100 * self.value:+.0f} points"
+        value = self.value
+        return {
+            Unit.DEVIATIONS: f"{value:+.2f} sd",
+            Unit.DAYS: f"{value:+.{0 if abs(value) >= 10 else 1}f} days",
+            Unit.SPREAD: f"{value:.2f} × spread",
+            Unit.SHARE: f"{100 * value:+.0f} points",
+            Unit.SHARE_AT_MOST: f"up to {100 * value:.0f} points",
+        }[self.unit]
 
     @property
     def interval(self) -> str:
         """The interval in a few characters."""
-        low, high = (100 * self.low, 100 * self.high) if "rows" in self.unit else (self.low, self.high)
-        form = ".0f" if "rows" in self.unit or (self.unit == "days" and abs(self.value) >= 10) else ".2f"
-        return f"{low:{form}} to {high:{form}}"
+        if self.unit in (Unit.SHARE, Unit.SHARE_AT_MOST):
+            return f"{100 * self.low:.0f} to {100 * self.high:.0f}"
+        form = ".0f" if self.unit is Unit.DAYS and abs(self.value) >= 10 else ".2f"
+        return f"{self.low:{form}} to {self.high:{form}}"
 
     def __str__(self) -> str:
         return f"{self.short} ({self.interval})"
 
 
 @dataclass(frozen=True)
-class Histogram:
+class Histogram(PlainValue):
     """The shares of both samples' values, class by class."""
 
     #: ends of the classes, one more than there are, where the values are on a line; values beyond are in the outer ones
@@ -83,19 +99,20 @@ class Histogram:
     x: tuple[float, ...]
     y: tuple[float, ...]
 
-    def to_dict(self) -> PlainDict:
-        """Return the shares in plain JSON types."""
-        return plain_dict(vars(self))
-
 
 @dataclass(frozen=True)
-class ColumnDifference:
+class ColumnDifference(PlainValue):
     """How one column differs between the samples.
 
     After a test with strata all of it compares rows inside them: means, shares and histograms are those of samples with one mix
     of strata, deviations those inside strata. After one with pairs, effects are those of the differences within pairs, and a
     pair with a missing value counts for what is missing only.
     """
+
+    document = (
+        *("name", "label", "kind", "pvalue", "words", "effect", "distance", "mean_x", "mean_y", "spread_x", "spread_y"),
+        *("levels", "missing_x", "missing_y", "histogram"),
+    )
 
     #: name, label: the column as the data calls it, and as text for a person (``"column 3"`` for arrays)
     name: str
@@ -124,22 +141,22 @@ class ColumnDifference:
     missing_y: float = 0.0
     histogram: Histogram | None = None  #: both samples' values
     #: levels that fewer than 5 rows have, where strata weigh rows, so that shares do not say how many have them; not in
-    #: ``to_dict``
+    #: ``to_dict``, as what follows
     rare: frozenset[str] = field(default=frozenset(), repr=False)
-
-    def to_dict(self) -> PlainDict:
-        """Return the column in plain JSON types."""
-        parts = {name: None if part is None else part.to_dict() for name, part in self._parts.items()}
-        return plain_dict({**{name: value for name, value in vars(self).items() if name != "rare"}, **parts})
+    significant: bool = False  #: whether the column differs: its p-value is at most alpha
+    change: Change | None = None  #: what changed most, significant or not; None where nothing can be said
 
     @property
-    def _parts(self) -> dict[str, ColumnEffect | Histogram | None]:
-        return {"effect": self.effect, "histogram": self.histogram}
+    def found(self) -> Change | None:
+        """What changed, where the column differs."""
+        return self.change if self.significant else None
 
 
 @dataclass(frozen=True)
-class PairDifference:
+class PairDifference(PlainValue):
     """How the dependence of two columns differs between the samples."""
+
+    document = ("names", "labels", "pvalue", "words", "correlation_x", "correlation_y", "levels")
 
     #: names, labels: the two columns
     names: tuple[str, str]
@@ -151,21 +168,14 @@ class PairDifference:
     correlation_x: float
     correlation_y: float
     levels: tuple[str, str] = ("", "")  #: the levels that the correlation is of, empty for columns of numbers
-
-    def to_dict(self) -> PlainDict:
-        """Return the pair in plain JSON types."""
-        return plain_dict(vars(self))
+    significant: bool = False  #: whether the pair differs: its p-value is at most alpha
 
 
 @dataclass(frozen=True)
-class SuspiciousColumn:
+class SuspiciousColumn(PlainValue):
     """A column that tells the samples apart without saying anything about them."""
 
     #: name, label: the column
     name: str
     label: str
     why: str  #: what makes it suspicious, in words
-
-    def to_dict(self) -> PlainDict:
-        """Return the column in plain JSON types."""
-        return plain_dict(vars(self))

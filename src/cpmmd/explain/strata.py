@@ -1,4 +1,4 @@
-"""Strata and pairs of a design in an explanation: columns are compared inside them, so that what strata differ in is out.
+"""Which rows are compared with which: all of them as one stratum, or those inside the strata and pairs of a design.
 
 In every stratum the mean of each function of the rows is taken off before sums are taken over what is relabelled. With m_s and
 n_s the rows that a labeling calls X and Y among the N_s of a stratum, the sum over X is then
@@ -6,43 +6,181 @@ n_s the rows that a labeling calls X and Y among the N_s of a stratum, the sum o
     sum over s of (m_s n_s / N_s) (mean of X in s - mean of Y in s),
 
 the strata's differences by their precision, as the test weighs them; one product for all labelings, however many strata.
+
+One stratum is a special case whose plain form is kept beside the general one: equal in exact arithmetic, not in the last digit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from cpmmd.core.arrays import Array, Labels, Rows
-from cpmmd.data.design import PAIR, Design
+from cpmmd.data.design import PAIR
+from cpmmd.data.pool import Pool
+from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.layout import Layout
-from cpmmd.explain.columns import Features
+from cpmmd.explain.samples import ROUNDING, Sample, WeighedSample, stratum_means
+from cpmmd.statistics.mmd import witness
 
-ROUNDING = 1e-12
+ALL = slice(None)
+FEWEST = 5  # rows of a level that counts on its own: with fewer, a chi-square hears of nothing else
 FEW = 8  # rows of a stratum, on average: with fewer, ranks inside it say little more than which is larger
+
+
+def ranks_inside(values: Array, stratum: Rows) -> Array:
+    """Return the ranks of values among those of their stratum, between 0 and 1, those of equal values their mean."""
+    order = np.lexsort([values, stratum])
+    ordered, own = values[order], stratum[order]
+    starts = np.flatnonzero(np.concatenate([[True], (ordered[1:] != ordered[:-1]) | (own[1:] != own[:-1])]))
+    ends = np.append(starts[1:], len(values))
+    sizes = np.bincount(stratum)
+    before = (np.cumsum(sizes) - sizes)[own[starts]]  # rows of the strata before
+    ranks = np.empty(len(values))
+    ranks[order] = np.repeat(((starts + ends) / 2 - before) / sizes[own[starts]], ends - starts)
+    return ranks
+
+
+Statistic = Callable[[Array], Array]  # from differences of means, a relabeling a row, to a number each
+Differences = Callable[[Array, Array, Relabelings], Array]  # from sums over X, sums over all, and the labelings
+
+
+def mean_differences(of_x: Array, total: Array, _labels: Relabelings) -> Array:
+    """Return the means of X less those of Y, times the root of m n / (m + n); zero where a side has no rows that count.
+
+    The first column of ``of_x`` and ``total`` counts the rows, the others are sums.
+    """
+    m, n = of_x[:, :1], total[0] - of_x[:, :1]
+    both = (m > 0) & (n > 0)
+    m_safe, n_safe = np.where(both, m, 1.0), np.where(both, n, 1.0)
+    apart = of_x[:, 1:] / m_safe - (total[1:] - of_x[:, 1:]) / n_safe
+    return np.asarray(np.where(both, apart * np.sqrt(m_safe * n_safe / total[0]), 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Functions of the rows with one denominator, and the statistics that are made of them."""
+
+    base: Array  # rows that count, summed over units: those with a value, or all of them
+    sums: Array  # the functions, summed over units: a unit a row
+    statistics: dict[str, Statistic]  # each by what it hears of: a Change, or ``"distribution"``, ``"levels"``, ``"level"``
+    differences: Differences = mean_differences
+
+
+@dataclass(frozen=True, eq=False)
+class UnitSums:
+    """Sums over units of values that are given row by row."""
+
+    unit: Rows  # the unit of each row
+    count: int  # number of units
+
+    def of(self, values: Array | None = None, rows: Rows | slice = ALL) -> Array:
+        """Return the sums of values (ones when None), which are given for ``rows``."""
+        return np.bincount(self.unit[rows], weights=values, minlength=self.count).astype(np.float64)
+
+    def counts(self, codes: Rows, classes: int, rows: Rows | slice = ALL) -> Array:
+        """Return how many rows of each unit have each code."""
+        counted = np.bincount(self.unit[rows] * classes + codes, minlength=self.count * classes)
+        return counted.reshape(self.count, classes).astype(np.float64)
+
+    def features(self, base: Array, sums: Array, statistics: dict[str, Statistic]) -> Features:
+        """Return sums as features of units."""
+        return Features(base, sums, statistics)
+
+    def level_variances(self, counts: Array) -> Array:
+        """Return the variances of the levels' marks."""
+        shares = counts.sum(axis=0) / counts.sum()
+        return np.asarray(shares * (1 - shares))
+
+
+@dataclass(frozen=True, eq=False)
+class CellSums(UnitSums):
+    """Sums over the rows of one stratum in one relabelled unit: several cells a unit where it holds several pairs."""
+
+    # owner, stratum, labels: the unit of each cell, ascending, its stratum, and whether it is of X
+    owner: Rows
+    stratum: Rows
+    labels: Labels
+    lone: Labels  # whether each stratum has one unit of either sample in the design: labelings swap its sides and do nothing else
+
+    @cached_property
+    def _order(self) -> Rows:
+        return np.argsort(self.stratum, kind="stable")
+
+    def _per_stratum(self, values: Array) -> Array:
+        return _sums_of_runs(values[self._order], self.stratum[self._order])
+
+    def features(self, base: Array, sums: Array, statistics: dict[str, Statistic]) -> Features:
+        """Return sums over cells as features of units, the mean of each stratum taken off."""
+        means = self._per_stratum(sums) / np.maximum(self._per_stratum(base), 1)[:, None]
+        off = base[:, None] * means[self.stratum]
+        centred = sums - off
+        centred[np.abs(centred) <= ROUNDING * np.abs(off)] = 0.0  # what a stratum has all over must not differ by rounding
+        precision = self._precision(base)
+
+        def differences(of_x: Array, _total: Array, labels: Relabelings) -> Array:
+            """Return the strata's differences by their precision, in units of their standard error; zero where none has both."""
+            worth = np.concatenate([precision(block) for block in labels.blocks()])
+            both = worth > 0
+            return np.asarray(np.where(both[:, None], of_x[:, 1:] / np.sqrt(np.where(both, worth, 1.0))[:, None], 0.0))
+
+        return Features(_sums_of_runs(base, self.owner), _sums_of_runs(centred, self.owner), statistics, differences)
+
+    def _precision(self, base: Array) -> Statistic:
+        """Return what gives the sum over strata of m n / (m + n) from labelings, for rows that count ``base``.
+
+        A stratum whose sides are swapped has the same under every labeling; all others are those of single units.
+        """
+        rows, of_x = self._per_stratum(base), self._per_stratum(base * self.labels)
+        fixed = float(np.sum((of_x * (rows - of_x))[self.lone] / np.maximum(rows[self.lone], 1)))
+        chosen = self._order[~self.lone[self.stratum[self._order]]]
+        if not len(chosen):
+            return lambda labels: np.full(len(labels), fixed)
+        unit, own, whole = self.owner[chosen], base[chosen], rows[~self.lone]
+        starts = np.flatnonzero(np.diff(self.stratum[chosen], prepend=-1))
+
+        def precision(labels: Array) -> Array:
+            m = np.add.reduceat(labels[:, unit] * own, starts, axis=1)
+            return np.asarray(fixed + (m * (whole - m) / np.maximum(whole, 1)).sum(axis=1))
+
+        return precision
+
+    def level_variances(self, counts: Array) -> Array:
+        inside = self._per_stratum(counts)
+        return np.asarray((inside * (1 - inside / inside.sum(axis=1, keepdims=True))).sum(axis=0) / counts.sum())
+
+
+def _sums_of_runs(values: Array, ascending: Rows) -> Array:
+    return np.asarray(np.add.reduceat(values, np.flatnonzero(np.diff(ascending, prepend=-1)), axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """The stratum of some rows, and their unit in the design."""
+    """Strata, or pairs: rows are compared with those of their own, and weigh what gives both samples one mix of strata."""
 
     of_row: Rows  # stratum of each row, from 0; a pair is one
-    unit: Rows  # unit of each row
+    unit: Rows  # unit of each row, which may hang together with the others of it
     labels: Labels  # true for rows of X, as they came
-    paired: bool  # whether strata are pairs
+    paired: bool = False  # whether strata are pairs
+    clustered: bool = False  # whether the design has units of several rows
 
-    @classmethod
-    def of(cls, design: Design | None, rows: Rows) -> Strata | None:
-        """Return the strata of some rows of the pool; None where there is one at most, and rows are as good as without."""
-        if design is None:
-            return None
-        names, of_row = np.unique(design.strata[design.unit[rows]], return_inverse=True)
-        if len(names) < 2:
-            return None
-        return cls(of_row.ravel(), design.unit[rows], rows < design.rows[0], design.kind == PAIR)
+    @staticmethod
+    def of(pool: Pool, rows: Rows, units: Layout | None = None) -> Strata:
+        """Return the strata of some rows of a pool; ``units`` are what was relabelled, where that are those rows."""
+        design, labels, own = pool.design, rows < pool.m, np.arange(len(rows))
+        of_row, paired, clustered = np.zeros(len(rows), dtype=np.intp), False, False
+        if design is not None:
+            own, paired, clustered = design.unit[rows], design.kind == PAIR, design.size < len(design.unit)
+            of_row = np.unique(design.strata[own], return_inverse=True)[1].ravel()
+        if of_row.any():
+            return Strata(of_row, own, labels, paired, clustered)
+        if units is not None:  # without strata, rows that changed sides together count as one
+            own = unit_of_row(units)
+            labels = next(iter(units.labels.blocks()))[0][own] > 0.5
+        return OneStratum(of_row, own, labels, clustered=clustered)
 
     @cached_property
     def count(self) -> int:
@@ -51,13 +189,29 @@ class Strata:
 
     @property
     def inside(self) -> bool:
-        """Whether ranks and deviations are those inside strata: they have rows enough for that, and are no pairs."""
+        """Whether ranks and deviations are those inside strata, and rows told apart: not in pairs, nor in strata of few rows."""
         return not self.paired and len(self.of_row) >= FEW * self.count
 
     @property
-    def ranked(self) -> Rows | None:
-        """The stratum of each row where ranks are taken inside it; None where they are those of all rows."""
-        return self.of_row if self.inside else None
+    def stratified(self) -> bool:
+        """Whether rows are compared inside strata that are no pairs."""
+        return not self.paired
+
+    @property
+    def compared(self) -> str:
+        """How columns and rows are compared, in words; empty where all rows are one stratum."""
+        if self.paired:
+            return "effects and intervals are those of the differences within pairs; rows are not told apart one by one"
+        said = "columns are compared inside strata; means, shares and pictures give both samples the same mix of strata"
+        return said if self.inside else f"{said}; rows are not told apart one by one, since strata have few each"
+
+    def sums(self, units: Layout) -> UnitSums:
+        """Return what takes sums over relabelled units."""
+        keys, first, cell = np.unique(unit_of_row(units) * self.count + self.of_row, return_index=True, return_inverse=True)
+        _, one = np.unique(self.unit, return_index=True)
+        of_x, of_y = (np.bincount(self.of_row[one][self.labels[one] == x], minlength=self.count) for x in (True, False))
+        lone = (of_x == 1) & (of_y == 1)
+        return CellSums(cell.ravel(), len(keys), keys // self.count, keys % self.count, self.labels[first], lone)
 
     def weights(self, of: Labels) -> Array:
         """Return a weight for each row that gives both samples the same mix of strata, adding up to 1 in either.
@@ -73,89 +227,105 @@ class Strata:
             weights[side] = each[self.of_row[side]]
         return weights
 
+    def row_weights(self, of: Labels) -> Array:
+        """Return how many rows each one counts for among those ``of`` its sample."""
+        weights = self.weights(of)
+        for side in (self.labels & of, ~self.labels & of):
+            weights[side] *= np.count_nonzero(side)
+        return weights
+
+    def samples(self, values: Array, of: Labels) -> tuple[Sample, Sample]:
+        """Return the values of rows ``of`` in either sample."""
+        weights, sides = self.weights(of), (self.labels & of, ~self.labels & of)
+        x, y = (WeighedSample(values[s], self.unit[s], weights[s], self.of_row[s], self.inside) for s in sides)
+        return x, y
+
+    def ranks(self, values: Array, rows: Labels) -> Array:
+        """Return the ranks, between 0 and 1, of values of some rows: inside strata, or among all where strata have few rows."""
+        stratum = self.of_row[rows]
+        return ranks_inside(values, stratum if self.inside else np.zeros_like(stratum))
+
+    def centred(self, marks: Array) -> Array:
+        """Return marks of all rows less their mean in each stratum, where ranks are those inside strata."""
+        return marks - stratum_means(marks, self.of_row)[self.of_row] if self.inside else marks
+
     def in_both(self, of: Labels) -> bool:
         """Return whether some stratum has rows ``of`` in both samples."""
         x, y = (np.unique(self.of_row[side & of]) for side in (self.labels, ~self.labels))
         return bool(np.isin(x, y).any())
 
-    def centred(self, values: Array) -> Array:
-        """Return values of rows, the mean of each stratum taken off."""
-        sizes = np.bincount(self.of_row, minlength=self.count)
-        return np.asarray(values - (np.bincount(self.of_row, values, self.count) / sizes)[self.of_row])
+    def rare(self, counts: Rows) -> Labels:
+        """Return which levels few rows have, though their shares do not say so: rows weigh more and less."""
+        return np.asarray(counts < FEWEST)
+
+    def half(self, rows: Rows, lot: Array) -> Rows:
+        """Return the half of some rows that a lot chooses: every other one of a stratum."""
+        return rows[np.lexsort([lot, self.of_row[rows]])[1::2]]
+
+    def fitted_witness(self, K: Array, fitted: Labels) -> Array:
+        """Return the witness, fitted to some rows, of all others."""
+        return np.asarray(K[~fitted] @ (self.weights(fitted) * np.where(self.labels, 1.0, -1.0)))
+
+    def witness(self, K: Array) -> Array:
+        """Return the leave-one-out witness of each row; of rows as they come where pairs give both samples one mix."""
+        if self.paired:
+            return leave_one_out_witness(K, self.labels)
+        others, weights = K.copy(), self.weights(np.ones(len(K), dtype=bool))
+        np.fill_diagonal(others, 0.0)
+        to = []
+        for own in (weights * self.labels, weights * ~self.labels):
+            left = own.sum() - own  # of the others
+            to.append(others @ own / np.where(left > 0, left, 1.0))
+        return np.asarray(to[0] - to[1])
 
 
-def say_compared(strata: Strata | None) -> str:
-    """Say how columns and rows are compared where a design has strata or pairs; nothing where it has none."""
-    if strata is None:
-        return ""
-    if strata.paired:
-        return "effects and intervals are those of the differences within pairs; rows are not told apart one by one"
-    said = "columns are compared inside strata; means, shares and pictures give both samples the same mix of strata"
-    return said if strata.inside else f"{said}; rows are not told apart one by one, since strata have few each"
+class OneStratum(Strata):
+    """All rows as one stratum: every row is compared with every other, and weighs the same."""
+
+    inside = True
+    stratified = False
+    compared = ""
+
+    def sums(self, units: Layout) -> UnitSums:
+        return UnitSums(unit_of_row(units), len(units.starts))
+
+    def row_weights(self, of: Labels) -> Array:
+        return np.ones(len(of))
+
+    def samples(self, values: Array, of: Labels) -> tuple[Sample, Sample]:
+        x, y = (Sample(values[side], self.unit[side]) for side in (self.labels & of, ~self.labels & of))
+        return x, y
+
+    def centred(self, marks: Array) -> Array:
+        return marks  # what is compared with all rows needs no mean of its own
+
+    def in_both(self, of: Labels) -> bool:
+        return bool((of & self.labels).any() and (of & ~self.labels).any())
+
+    def rare(self, counts: Rows) -> Labels:
+        return np.zeros(len(counts), dtype=bool)  # shares say how many rows have a level
+
+    def half(self, rows: Rows, lot: Array) -> Rows:
+        return rows[np.argsort(lot)[: len(rows) // 2]]
+
+    def fitted_witness(self, K: Array, fitted: Labels) -> Array:
+        return witness(K[np.ix_(~fitted, fitted & self.labels)], K[np.ix_(~fitted, fitted & ~self.labels)])
+
+    def witness(self, K: Array) -> Array:
+        return leave_one_out_witness(K, self.labels)
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """The rows of one stratum in one relabelled unit: several cells a unit where it holds several pairs."""
+def unit_of_row(units: Layout) -> Rows:
+    """Return the relabelled unit of each row."""
+    return np.repeat(np.arange(len(units.starts)), units.counts)
 
-    of_row: Rows  # cell of each row, ascending with units
-    # unit, stratum: of each cell
-    unit: Rows
-    stratum: Rows
-    labels: Labels
-    lone: Labels  # whether each stratum has one unit of either sample in the design: labelings swap its sides and do nothing else
 
-    @classmethod
-    def of(cls, strata: Strata, units: Layout) -> Cells:
-        """Return the cells of what is relabelled."""
-        unit = np.repeat(np.arange(len(units.starts)), units.counts)
-        keys, first, of_row = np.unique(unit * strata.count + strata.of_row, return_index=True, return_inverse=True)
-        _, one = np.unique(strata.unit, return_index=True)
-        of_x, of_y = (
-            np.bincount(strata.of_row[one][strata.labels[one] == side], minlength=strata.count) for side in (True, False)
-        )
-        lone = (of_x == 1) & (of_y == 1)
-        return cls(of_row.ravel(), keys // strata.count, keys % strata.count, strata.labels[first], lone)
+def leave_one_out_witness(K: Array, labels: Labels) -> Array:
+    """Return the witness of each row without itself: its mean over X less that over Y is the unbiased squared MMD.
 
-    @cached_property
-    def _order(self) -> Rows:
-        return np.argsort(self.stratum, kind="stable")
-
-    def per_stratum(self, values: Array) -> Array:
-        """Return the sums of cells over each stratum."""
-        starts = np.flatnonzero(np.diff(self.stratum[self._order], prepend=-1))
-        return np.asarray(np.add.reduceat(values[self._order], starts, axis=0))
-
-    def _per_unit(self, values: Array) -> Array:
-        starts = np.flatnonzero(np.diff(self.unit, prepend=-1))
-        return np.asarray(np.add.reduceat(values, starts, axis=0))
-
-    def centre(self, features: Features) -> Features:
-        """Return features of cells as features of units, the mean of each stratum taken off."""
-        means = self.per_stratum(features.sums) / np.maximum(self.per_stratum(features.base), 1)[:, None]
-        off = features.base[:, None] * means[self.stratum]
-        sums = features.sums - off
-        sums[np.abs(sums) <= ROUNDING * np.abs(off)] = 0.0  # what is the same all over a stratum must not differ by rounding
-        return replace(
-            features, base=self._per_unit(features.base), sums=self._per_unit(sums), precision=self._precision(features.base)
-        )
-
-    def _precision(self, base: Array) -> Callable[[Array], Array]:
-        """Return what gives the sum over strata of m n / (m + n) from labelings, for rows that count ``base``.
-
-        A stratum whose sides are swapped has the same under every labeling; all others are those of single units.
-        """
-        rows = self.per_stratum(base)
-        of_x = self.per_stratum(base * self.labels)
-        fixed = float(np.sum((of_x * (rows - of_x))[self.lone] / np.maximum(rows[self.lone], 1)))
-        chosen = self._order[~self.lone[self.stratum[self._order]]]
-        if not len(chosen):
-            return lambda labels: np.full(len(labels), fixed)
-        unit, own, total = self.unit[chosen], base[chosen], np.maximum(rows[~self.lone], 1)
-        starts = np.flatnonzero(np.diff(self.stratum[chosen], prepend=-1))
-
-        def precision(labels: Array) -> Array:
-            m = np.add.reduceat(labels[:, unit] * own, starts, axis=1)
-            return np.asarray(fixed + (m * (rows[~self.lone] - m) / total).sum(axis=1))
-
-        return precision
+    The only row of a sample is like none of its own: it has how little it is like the other sample.
+    """
+    others = K.copy()
+    np.fill_diagonal(others, 0.0)
+    to_x, to_y = (others[:, s].sum(axis=1) / np.maximum(np.count_nonzero(s) - s, 1) for s in (labels, ~labels))
+    return np.asarray(to_x - to_y)

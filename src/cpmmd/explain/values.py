@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.plain import PlainDict, plain_dict, to_plain
-from cpmmd.explain.differences import ColumnDifference, PairDifference, SuspiciousColumn
+from cpmmd.core.plain import PlainDict, PlainValue
+from cpmmd.core.text import harmless, number_format
+from cpmmd.data.preparation import MISSING
+from cpmmd.explain.columns import date_text
+from cpmmd.explain.differences import LONGEST, Change, ColumnDifference, PairDifference, SuspiciousColumn
 from cpmmd.procedures.outcome import TestOutcome
 
 PRINTED = 8  # columns in the printed summary
+LEVEL = 24  # characters of a level
+WHOLE = 1e12  # means from 1e7 up to here are shown without decimals rather than with an exponent: identifiers, seconds, prices
 
 
 @dataclass(frozen=True)
-class RowEvidence:
+class RowEvidence(PlainValue):
     """A row that speaks for the difference."""
 
     sample: str  #: ``"x"`` or ``"y"``
     row: int  #: its number in that sample as it was passed in, from 0
     witness: float  #: positive where X is denser, negative where Y is
-    values: Mapping[str, Any]  #: the row as it came, the columns that differ most first
-
-    def to_dict(self) -> PlainDict:
-        """Return the row in plain JSON types."""
-        return {"sample": self.sample, "row": self.row, "witness": self.witness, "values": to_plain(self.values)}
+    values: Mapping[str, object]  #: the row as it came, the columns that differ most first
 
 
 @dataclass(frozen=True)
-class Effect:
+class Effect(PlainValue):
     """How often the witness tells a row of X from a row of Y."""
 
     #: that of ranking a random row of X above a random row of Y, both unseen by the witness; 0.5 is indistinguishable, 1 is
@@ -39,17 +39,18 @@ class Effect:
     low: float
     high: float
 
-    def to_dict(self) -> dict[str, float]:
-        """Return the effect in plain JSON types."""
-        return dict(vars(self))
-
     def __str__(self) -> str:
         return f"{self.probability:.0%} of the time (95% interval {self.low:.0%} to {self.high:.0%})"
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(PlainValue):
     """Where two samples differ, and how much."""
+
+    document = (
+        *("sentence", "where", "told", "names", "effect", "effect_one_by_one", "unexplained", "columns", "pairs", "suspicious"),
+        *("top_x", "top_y", "pvalue_without", "witness_x", "witness_y", "rows_x", "rows_y", "held_out", "notes"),
+    )
 
     #: where, told: where the samples differ, and how well their rows are told apart, in plain words
     where: str
@@ -99,57 +100,59 @@ class Explanation:
     @property
     def differing(self) -> tuple[ColumnDifference, ...]:
         """The columns that differ at the test's level, all of them together."""
-        return tuple(column for column in self.columns if column.words)
+        return tuple(column for column in self.columns if column.significant)
 
     @property
     def differing_pairs(self) -> tuple[PairDifference, ...]:
         """The pairs whose dependence differs at the test's level, all of them together."""
-        return tuple(pair for pair in self.pairs if pair.words)
+        return tuple(pair for pair in self.pairs if pair.significant)
 
     def to_dict(self) -> PlainDict:
         """Return the explanation in plain JSON types."""
-        lists = {name: getattr(self, name) for name in ("columns", "pairs", "suspicious", "top_x", "top_y")}
-        return plain_dict(
-            {
-                "sentence": self.sentence,
-                "where": self.where,
-                "told": self.told,
-                "names": list(self.names),
-                "effect": None if self.effect is None else self.effect.to_dict(),
-                "effect_one_by_one": None if self.effect_one_by_one is None else self.effect_one_by_one.to_dict(),
-                "unexplained": self.unexplained,
-                **{name: [one.to_dict() for one in found] for name, found in lists.items()},
-                "pvalue_without": self.pvalue_without,
-                "witness_x": self.witness_x,
-                "witness_y": self.witness_y,
-                "rows_x": self.rows_x,
-                "rows_y": self.rows_y,
-                "held_out": self.held_out,
-                "notes": [*([self.compared] if self.compared else []), *self.notes],
-            }
-        )
+        return {**super().to_dict(), "notes": self._every_note}
+
+    @property
+    def _every_note(self) -> list[str]:
+        return [*([self.compared] if self.compared else []), *self.notes]
 
     def __str__(self) -> str:
-        from cpmmd.core.text import harmless
-        from cpmmd.explain.differences import LONGEST
+        lines = [self.sentence]
+        lines += [f"  suspicious   {harmless(one.label, LONGEST)}: {one.why}" for one in self.suspicious]
+        lines.append("  columns      p-value, adjusted for all columns")
+        for column in self.columns[:PRINTED]:
+            found = f": {column.words}, {column.effect}" if column.significant else ""
+            lines.append(f"    {column.pvalue:<8.3g} {harmless(column.label, LONGEST)}{found}")
+        if self.differing_pairs:
+            lines.append("  pairs        p-value, adjusted for all pairs")
+        for pair in self.differing_pairs[:PRINTED]:
+            lines.append(f"    {pair.pvalue:<8.3g} {harmless(' and '.join(pair.labels), LONGEST)}: {pair.words}")
+        for sample, rows in zip(self.names, (self.top_x, self.top_y), strict=True):
+            lines.append(f"  rows of {harmless(sample, LONGEST)}: {', '.join(str(row.row) for row in rows)}")
+        return "\n".join([*lines, *(f"  note         {note}" for note in self._every_note)])
 
-        columns = [
-            f"    {c.pvalue:<8.3g} {harmless(c.label, LONGEST)}{': ' * bool(c.words)}{c.words}{f', {c.effect}' * bool(c.words)}"
-            for c in self.columns[:PRINTED]
-        ]
-        pairs = [f"    {p.pvalue:<8.3g} {harmless(' and '.join(p.labels), LONGEST)}: {p.words}" for p in self.differing_pairs]
-        tops = [
-            f"  rows of {harmless(sample, LONGEST)}: {', '.join(str(row.row) for row in rows)}"
-            for sample, rows in zip(self.names, (self.top_x, self.top_y), strict=True)
-        ]
-        return "\n".join(
-            [
-                self.sentence,
-                *(f"  suspicious   {harmless(one.label, LONGEST)}: {one.why}" for one in self.suspicious),
-                "  columns      p-value, adjusted for all columns",
-                *columns,
-                *(["  pairs        p-value, adjusted for all pairs", *pairs[:PRINTED]] if pairs else []),
-                *tops,
-                *(f"  note         {note}" for note in ([self.compared] if self.compared else []) + list(self.notes)),
-            ]
-        )
+
+def typical(column: ColumnDifference, *, nothing: str = "") -> tuple[str, str]:
+    """Return what is typical of a column in X and in Y, ``nothing`` where all values are missing.
+
+    A mean, a date, or the share of the level that changed most.
+    """
+    if column.found is Change.MISSING:
+        return f"missing {column.missing_x:.0%}", f"missing {column.missing_y:.0%}"
+    if column.levels:
+        level, shares = next(iter(column.levels.items()))  # the one that the words speak of comes first
+        name = "missing" if level == MISSING else harmless(level, LEVEL)
+        return f"{name} {shares[0]:.0%}", f"{name} {shares[1]:.0%}"
+    if column.found is Change.SPREAD:
+        return f"sd {column.spread_x:.3g}", f"sd {column.spread_y:.3g}"
+    sides = (column.mean_x, column.mean_y)
+    means = [mean for mean in sides if mean is not None]
+    form = ".0f" if 1e7 <= max(map(abs, means), default=0.0) < WHOLE else number_format(means)
+
+    def show(mean: float) -> str:
+        if column.kind == "date":  # with the time of day where both are within one
+            length = 16 if len(means) == 2 and abs(means[0] - means[1]) < 1 else 10
+            return date_text(mean)[:length].replace("T", " ")
+        return f"true {mean:.0%}" if column.kind == "boolean" else format(mean, form)
+
+    x, y = (nothing if mean is None else show(mean) for mean in sides)
+    return x, y

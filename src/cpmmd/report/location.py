@@ -9,8 +9,7 @@ from numbers import Real
 from cpmmd.core.text import harmless
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.differences import ColumnDifference, Histogram, PairDifference, in_header
-from cpmmd.explain.typical import typical
-from cpmmd.explain.values import Explanation
+from cpmmd.explain.values import Explanation, typical
 from cpmmd.report.page import NOTHING, AnyBlock, CellType, ColumnItem, Columns, Details, Figure, Table, count, filled, line
 
 FEW = 5  # rows: a level that has fewer says something about them
@@ -43,7 +42,7 @@ def column_list(explanation: Explanation, prefix: str = "") -> Columns:
             ColumnItem(
                 label=harmless(column.label),
                 kind=column.kind,
-                words=harmless(column.words, 80) if column.words else "",
+                words=harmless(column.words, 80) if column.significant else "",
                 differs=column.name in differing,
                 suspicious=harmless(why, 160) if why else "",
                 pvalue=column.pvalue,
