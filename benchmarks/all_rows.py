@@ -15,10 +15,9 @@ from scipy.sparse.linalg import eigsh
 
 from cpmmd import FullSampleTest
 from cpmmd.engines.directions import Directions
-from cpmmd.engines.landmarks import View
-from cpmmd.engines.paths import PLAIN, Path
+from cpmmd.engines.paths import PLAIN, Path, View
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.procedures.full_sample import KernelClass, Setting
+from cpmmd.procedures.full_sample import KernelClass, Views
 
 SINGLE_FROM = 1e-4  # gammas as large as this leave single precision six digits
 
@@ -26,10 +25,10 @@ SINGLE_FROM = 1e-4  # gammas as large as this leave single precision six digits
 class AllRows(FullSampleTest):
     """The test without landmarks: spectral members from the kernel matrix of all rows."""
 
-    def paths(self, setting: Setting) -> Iterator[tuple[KernelClass, Path]]:
+    def paths(self, views: Views, *, one_column: bool = False) -> Iterator[tuple[KernelClass, Path]]:
         """Yield every class with its path, the spectral ones anew."""
-        for one, path in super().paths(setting):
-            yield one, spectral_path(setting.coordinates(one.scale).view, path) if one.gammas else path
+        for one, path in super().paths(views, one_column=one_column):
+            yield one, spectral_path(views[one.scale], path) if one.gammas else path
 
 
 def spectral_path(view: View, path: Path) -> Path:

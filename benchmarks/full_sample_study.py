@@ -17,11 +17,12 @@ import numpy as np
 from benchmarks import RESULTS
 from cpmmd import Bandwidth, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius
 from cpmmd.data.pool import read_pool
+from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.landmarks import landmark_count
 from cpmmd.engines.memory import DEFAULT_LIMIT
+from cpmmd.engines.paths import View
 from cpmmd.evidence import tail_scores
-from cpmmd.procedures.full_sample import Setting
 from experiments.panels import PANELS, PUBLISHED, mixture, perturbed_uniform
 
 SEED, RELABELINGS, ALPHA, QUANTILE = 77001, 199, 0.05, 0.9
@@ -105,16 +106,16 @@ def scores_of(panel: str, draw: int) -> dict[str, np.ndarray]:
     pool = read_pool(*CHOOSE[panel](data))
     bin_stream, label_stream, sample_stream = test.spawn(3)
     layout = Layout.cut(pool.m, pool.n, None, bin_stream).draw(RELABELINGS, label_stream)
-    setting = Setting(
-        pool,
-        layout,
-        sample_stream.permutation(pool.m + pool.n),
-        DEFAULT_LIMIT,
-        landmark_count(len(layout.rows)),
-    )
+    order = sample_stream.permutation(pool.m + pool.n)
+    preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
+    one_column, landmarks = len(preparations[None].features) == 1, landmark_count(len(layout.rows))
+    views = {
+        scale: View(partial(fitted.transform, pool), layout, order, DEFAULT_LIMIT, landmarks)
+        for scale, fitted in preparations.items()
+    }
     found = {}
     for name, one in CANDIDATES.items():
-        for _, path in FullSampleTest(classes=(one,)).paths(setting):
+        for _, path in FullSampleTest(classes=(one,)).paths(views, one_column=one_column):
             found[name] = tail_scores(path.mmd2).astype(np.float32)
     return found
 

@@ -12,7 +12,7 @@ from cpmmd.data.design import Design
 from cpmmd.draws.layout import Layout
 from cpmmd.kernels.bandwidth import Bandwidth as Family
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.statistics.forms import Paired, form_of
+from cpmmd.statistics.forms import EqualCounts, Free, General, Paired, form_of
 
 # Each design: the unit and the stratum of every row by hand, and the arguments that ask for it.
 GROUPS = (np.repeat([0, 1, 2, 3], [2, 5, 3, 1]), np.repeat([4, 5, 6, 7], [4, 2, 2, 3]))
@@ -287,3 +287,14 @@ def test_large_pools_go_through_landmarks_and_keep_groups_whole():
     assert null.engine.landmarks == 200
     assert null.pvalue > 0.05 >= two_sample_test(x, y + 3, method=few, groups=of, n_permutations=99, rng=0).pvalue
     assert two_sample_test(x, y, method=few, n_permutations=99, rng=0).pvalue <= 0.05
+
+
+FORMS = {"strata": EqualCounts, "pairs": Paired, "pairs in groups": Paired}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_design_has_its_form_in_any_order_of_its_units(case):
+    design = two_sample_test(*_rows(case), method="median", alpha=0.5, rng=0, **CASES[case][2]).design
+    for rng in (None, np.random.default_rng(0)):
+        assert type(form_of(Layout.of_design(design, rng))) is FORMS.get(case, General)
+    assert type(form_of(Layout.cut(6, 8, None, np.random.default_rng(0)))) is Free

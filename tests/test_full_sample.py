@@ -9,7 +9,7 @@ from scipy import stats
 from cpmmd import Bandwidth, CpmmdError, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius, SplitTest, two_sample_test
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.memory import DEFAULT_LIMIT
-from cpmmd.engines.paths import Grid, bandwidth_multiples, geometry_paths
+from cpmmd.engines.paths import Grid, View, bandwidth_multiples, geometry_paths
 from cpmmd.evidence import tail_scores
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.split import COMBINE
@@ -51,8 +51,8 @@ def test_paths_equal_kernels_evaluated_one_by_one(family):
     rows = rng.normal(size=(300, 4))
     layout = Layout.cut(120, 180, None, rng, target=60).draw(3, rng)
     grid = bandwidth_multiples(1 / 16, 4.0)
-    unit = family.median_bandwidth(rows)
-    (path,) = geometry_paths(rows[layout.rows].__getitem__, [Grid(family, grid, 1.0)], [unit], layout, rows, DEFAULT_LIMIT)
+    view = View(rows.__getitem__, layout, np.arange(300), DEFAULT_LIMIT, 200)
+    (path,) = geometry_paths(view, [Grid(family, grid, 1.0)])
     assert len(path.bandwidths) >= 5
     for sigma, values in zip(path.bandwidths, path.mmd2, strict=True):
         K = ScaledKernel(family, sigma).gram(rows[layout.rows])
@@ -67,8 +67,8 @@ def test_bandwidths_without_neighbours_are_left_out():
     rows = rng.normal(size=(100, 40))
     layout = Layout.cut(50, 50, None, rng).draw(2, rng)
     grid = bandwidth_multiples(1 / 64, 4.0)
-    unit, load = Bandwidth().median_bandwidth(rows), rows[layout.rows].__getitem__
-    (path,) = geometry_paths(load, [Grid(Bandwidth(), grid, 1.0)], [unit], layout, rows, DEFAULT_LIMIT)
+    view = View(rows.__getitem__, layout, np.arange(100), DEFAULT_LIMIT, 100)
+    (path,) = geometry_paths(view, [Grid(Bandwidth(), grid, 1.0)])
 
     def neighbours(sigma):
         return (ScaledKernel(Bandwidth(), sigma).gram(rows).sum() - 100) / 100

@@ -21,9 +21,9 @@ from cpmmd import (
 from cpmmd.draws.layout import Layout
 from cpmmd.engines import directions, landmarks
 from cpmmd.engines.directions import Sketch, landmark_directions, whole_pool_directions
-from cpmmd.engines.landmarks import View, landmark_paths
+from cpmmd.engines.landmarks import landmark_paths
 from cpmmd.engines.memory import DEFAULT_LIMIT
-from cpmmd.engines.paths import Grid, bandwidth_multiples
+from cpmmd.engines.paths import Grid, View, bandwidth_multiples
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.statistics import mmd
 from helpers import NULLS, assert_level, null_pvalues
@@ -70,7 +70,7 @@ def test_landmarks_that_are_all_rows_give_the_directions_of_the_pool(gamma):
 
 
 def view_of(rows, layout, count):
-    return View(rows[layout.rows].__getitem__, rows, rows[:count], layout, DEFAULT_LIMIT)
+    return View(rows.__getitem__, layout, np.arange(len(rows)), DEFAULT_LIMIT, count)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
@@ -80,15 +80,14 @@ def test_streamed_paths_are_those_of_whole_matrices(family, target, monkeypatch)
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(300, 3))
     layout = Layout.cut(120, 180, None, rng, target=target).draw(9, rng)
-    unit = family.median_bandwidth(rows)
     grids = [
         Grid(family, bandwidth_multiples(1, 2), stride=2),
         Grid(family, bandwidth_multiples(1 / 4, 1), stride=4, gammas=(1e-1, 1e-3)),
     ]
     monkeypatch.setitem(directions.RIDGE, np.dtype(np.float64), directions.RIDGE[np.dtype(np.float32)])
-    double = landmark_paths(view_of(rows, layout, 50), grids, [unit, unit])
+    double = landmark_paths(view_of(rows, layout, 50), grids)
     monkeypatch.setattr(landmarks, "TILE_ROWS", 70)
-    streamed = landmark_paths(replace(view_of(rows, layout, 50), pair_rows=0), grids, [unit, unit])
+    streamed = landmark_paths(replace(view_of(rows, layout, 50), pair_rows=0), grids)
     for one, other in zip(double, streamed, strict=True):
         np.testing.assert_array_equal(one.bandwidths, other.bandwidths)
         np.testing.assert_array_equal(one.gammas, other.gammas)

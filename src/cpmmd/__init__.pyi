@@ -20,12 +20,12 @@ from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
 from .monitoring.monitor import DriftMonitor as DriftMonitor
 from .monitoring.monitor import MonitorFile as MonitorFile
+from .procedures.fixed import EnergyTest as EnergyTest
+from .procedures.fixed import MedianTest as MedianTest
 from .procedures.full_sample import FullSampleTest as FullSampleTest
 from .procedures.full_sample import KernelClass as KernelClass
 from .procedures.mmdagg import MMDAgg as MMDAgg
 from .procedures.mmdfuse import MMDFuse as MMDFuse
-from .procedures.one_kernel import EnergyTest as EnergyTest
-from .procedures.one_kernel import MedianTest as MedianTest
 from .procedures.split import SplitTest as SplitTest
 from .questions.equivalence import equivalence_test as equivalence_test
 from .questions.kernel_matrix import kernel_matrix_test as kernel_matrix_test

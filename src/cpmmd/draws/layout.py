@@ -83,6 +83,11 @@ class Layout:
         return layout if rng is None else layout.shuffled(rng)
 
     @classmethod
+    def of_all(cls, m: int, n: int, design: Design | None) -> Layout:
+        """Return every row, or every unit of a design, those of X first."""
+        return cls.of_rows(m, n) if design is None else cls.of_design(design)
+
+    @classmethod
     def cut(cls, m: int, n: int, design: Design | None, rng: np.random.Generator, *, target: int = TARGET_BINS) -> Layout:
         """Return about ``target`` units of rows, or of the units of a design, in an order that does not look at labels."""
         if design is not None:

@@ -13,9 +13,9 @@ from cpmmd.data.design import Design
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.dense import rank_matrix
 from cpmmd.engines.directions import whole_pool_directions
-from cpmmd.engines.landmarks import COVARIANCE_ROWS, View, kernel_path, landmark_count
+from cpmmd.engines.landmarks import kernel_path, landmark_count
 from cpmmd.engines.memory import DEFAULT_LIMIT, plan_tiles
-from cpmmd.engines.paths import PLAIN
+from cpmmd.engines.paths import PLAIN, View
 from cpmmd.engines.tiles import tile_statistics, tile_sums
 from cpmmd.evidence import Ranking, tail_scores
 from cpmmd.kernels.base import Kernel
@@ -67,62 +67,38 @@ def kernel_test(
     rng: np.random.Generator,
     memory_limit: int = DEFAULT_LIMIT,
     design: Design | None = None,
+    gammas: Sequence[float] = (),
 ) -> KernelTest:
     """Test one fixed kernel on ``rows`` of a pool, the first ``m`` of which are of X, under the relabelings of a design.
 
     ``load`` gives the prepared matrix of some rows of the pool; ``design`` is that of the tested rows, and None allows all
     relabelings. The number of rows decides the engine, unless the memory cannot hold even a small matrix; the result says which
-    it was.
+    it was. With ``gammas`` the kernel is tested at these spectral parameters and at none: directions and variances look at the
+    pool of the tested rows alone, each parameter's statistic becomes a tail score over the relabelings, and the largest score is
+    ranked, which is exact whatever the parameters.
     """
-    if len(rows) <= DENSE_ROWS and 8 * len(rows) ** 2 <= memory_limit:
-        layout = Layout.of_rows(m, len(rows) - m) if design is None else Layout.of_design(design)
-        layout = layout.draw(n_permutations, rng, memory_limit).of(rows)
+    n = len(rows) - m
+    if not gammas and len(rows) <= DENSE_ROWS and 8 * len(rows) ** 2 <= memory_limit:
+        layout = Layout.of_all(m, n, design).draw(n_permutations, rng, memory_limit).of(rows)
         return KernelTest(rank_matrix(kernel.gram(load(layout.rows)), layout, overwrite=True), layout, Engine("dense"))
-    bin_stream, label_stream, sample_stream = rng.spawn(3)
-    layout = Layout.cut(m, len(rows) - m, design, bin_stream).of(rows)
+    unit_stream, label_stream, sample_stream = rng.spawn(3)
+    layout = Layout.cut(m, n, design, unit_stream).draw(n_permutations, label_stream, memory_limit).of(rows)
+    if gammas:
+        blind = sample_stream.permutation(len(rows))
+        strata = None if design is None else design.strata[design.unit[blind]]
+        view = View(load, layout, rows[blind], memory_limit, landmark_count(len(layout.rows)), strata)
+        ranking = _rank_scores(kernel_path(view, kernel, (PLAIN, *gammas)), layout)
+        return KernelTest(ranking, layout, Engine.of(layout, view.count, view.variance_rows, linear=view.linear))
     middle = load(np.sort(sample_stream.choice(rows, min(len(rows), MIDDLE_ROWS), replace=False)))
     plan = plan_tiles(memory_limit, width=middle.shape[1], n_kernels=1, bins=layout.count)
     (sums,) = tile_sums(lambda part: load(layout.rows[part]), tiler_for(kernel, middle), layout, plan)
-    drawn = layout.draw(n_permutations, label_stream, memory_limit)
-    values, tolerance = tile_statistics(sums, drawn)
-    return KernelTest(Ranking.of(values, tolerance=tolerance, exhaustive=drawn.labels.exhaustive), drawn, Engine.of(drawn))
-
-
-def spectral_test(
-    kernel: Kernel,
-    load: Callable[[Rows], Array],
-    rows: Rows,
-    m: int,
-    *,
-    gammas: Sequence[float],
-    n_permutations: int,
-    rng: np.random.Generator,
-    memory_limit: int,
-    design: Design | None = None,
-) -> KernelTest:
-    """Test one fixed kernel as :func:`kernel_test` does, at these spectral parameters and at none.
-
-    Directions and variances look at the pool of the tested rows alone, each parameter's statistic becomes a tail score over the
-    relabelings, and the largest score is ranked: exact, whatever the parameters.
-    """
-    bin_stream, label_stream, sample_stream = rng.spawn(3)
-    layout = Layout.cut(m, len(rows) - m, design, bin_stream).draw(n_permutations, label_stream, memory_limit).of(rows)
-    blind = sample_stream.permutation(len(rows))
-    count = landmark_count(len(layout.rows))
-    view = View(
-        lambda part: load(layout.rows[part]),
-        load(rows[blind[:COVARIANCE_ROWS]]),
-        load(layout.rows if count == len(layout.rows) else rows[blind[:count]]),
-        layout,
-        memory_limit,
-        None if design is None else design.strata[design.unit[blind[:COVARIANCE_ROWS]]],
-    )
-    ranking = _rank_scores(kernel_path(view, kernel, (PLAIN, *gammas)), layout)
-    return KernelTest(ranking, layout, Engine.of(layout, count, view.variance_rows, linear=view.linear))
+    values, tolerance = tile_statistics(sums, layout)
+    ranking = Ranking.of(values, tolerance=tolerance, exhaustive=layout.labels.exhaustive)
+    return KernelTest(ranking, layout, Engine.of(layout))
 
 
 def rank_spectral(K: Array, layout: Layout, gammas: Sequence[float]) -> Ranking:
-    """Rank the observed labeling of a kernel matrix, rows in the order of the layout, in the same way."""
+    """Rank the observed labeling of a kernel matrix, rows in the order of the layout, over spectral parameters."""
 
     def statistics(matrix: Array) -> Array:
         return whole_pool_directions(matrix, layout).statistics(layout, (PLAIN, *gammas))

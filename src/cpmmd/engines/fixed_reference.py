@@ -44,41 +44,32 @@ class FixedReference:
         """Return the sums over all units: the reference's own from the cache, the others from new kernel values."""
         sums, x, y = np.empty((layout.count, layout.count)), slice(0, layout.first), slice(layout.first, None)
         sums[x, x] = self._own_sums(layout.size)[x, x]
-        sums[y, y] = within_sums(self.kernel, batch, layout.size)
-        sums[y, x] = between_sums(self.kernel, batch, self.rows[: layout.m], layout.size)
+        sums[y, y] = _pair_sums(self.kernel, batch, batch, layout.size)
+        sums[y, x] = _pair_sums(self.kernel, batch, self.rows[: layout.m], layout.size)
         sums[x, y] = sums[y, x].T
         return sums
 
     def _own_sums(self, size: int) -> Array:
         if self._kept is None or self._kept[0] != size:
             count = min(len(self.rows) // size, MOST)
-            self._kept = size, within_sums(self.kernel, self.rows[: count * size], size)
+            used = self.rows[: count * size]
+            self._kept = size, _pair_sums(self.kernel, used, used, size)
         return self._kept[1]
 
 
-def within_sums(kernel: Kernel, rows: Array, size: int) -> Array:
-    """Return a kernel's sums over pairs of bins of consecutive rows, pairs of a row with itself left out."""
-    sums = np.empty((len(rows) // size, len(rows) // size))
-    for a in cut(len(sums), max(1, TILE_ROWS // size)):
-        for b in cut(a.stop, max(1, TILE_ROWS // size)):
-            sums[a, b] = _block(kernel, rows, a, rows, b, size, alike=a == b)
-            sums[b, a] = sums[a, b].T
-    return sums
+def _pair_sums(kernel: Kernel, rows: Array, others: Array, size: int) -> Array:
+    """Return a kernel's sums over bins of ``rows`` and of ``others``; a row with itself is left out where those are the same.
 
-
-def between_sums(kernel: Kernel, rows: Array, others: Array, size: int) -> Array:
-    """Return a kernel's sums over bins of ``rows`` and bins of ``others``."""
+    In double precision like all others: what is ranked together is computed alike.
+    """
+    alike = others is rows
     sums = np.empty((len(rows) // size, len(others) // size))
     for a in cut(len(sums), max(1, TILE_ROWS // size)):
-        for b in cut(sums.shape[1], max(1, TILE_ROWS // size)):
-            sums[a, b] = _block(kernel, rows, a, others, b, size)
+        for b in cut(a.stop if alike else sums.shape[1], max(1, TILE_ROWS // size)):
+            tile = kernel.gram(rows[a.start * size : a.stop * size], others[b.start * size : b.stop * size])
+            if alike and a == b:
+                np.fill_diagonal(tile, 0.0)
+            sums[a, b] = sum_blocks(tile, a.stop - a.start, b.stop - b.start)
+            if alike:
+                sums[b, a] = sums[a, b].T
     return sums
-
-
-def _block(kernel: Kernel, rows: Array, a: slice, others: Array, b: slice, size: int, *, alike: bool = False) -> Array:
-    """Return the sums over some bins, in double precision like all others: what is ranked together is computed alike."""
-    i, j = (slice(s.start * size, s.stop * size) for s in (a, b))
-    tile = kernel.gram(rows[i], others[j])
-    if alike:
-        np.fill_diagonal(tile, 0.0)
-    return sum_blocks(tile, a.stop - a.start, b.stop - b.start)

@@ -8,19 +8,19 @@ is held grows with their number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from cpmmd.core.arrays import Array, Floating, Rows
+from cpmmd.core.arrays import Array
 from cpmmd.core.parallel import map_apart, spread
 from cpmmd.core.progress import report
 from cpmmd.core.text import bytes_in_words, counted
+from cpmmd.draws.labels import units_by_stratum
 from cpmmd.draws.layout import Layout, sum_rows
 from cpmmd.engines.directions import Directions, Sketch, landmark_directions, whole_pool_directions
-from cpmmd.engines.paths import PLAIN, Grid, Path
+from cpmmd.engines.paths import COVARIANCE_ROWS, PAIR_ROWS, PLAIN, Grid, Path, View
 from cpmmd.engines.tiles import Piece, cut_pieces
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
@@ -28,46 +28,10 @@ from cpmmd.kernels.scaled import ScaledKernel, cut
 from cpmmd.kernels.tilers import DistanceTiler, Scratch, Tile, Tiler, tiler_for
 from cpmmd.statistics.forms import form_of
 
-T = TypeVar("T")
 LANDMARKS = 200  # of a pool up to PAIR_ROWS: 300 and 500 have no more power (docs/theory/full-sample.md)
 MOST_LANDMARKS = 512  # of larger ones, from 65,536 rows on; between, twice the root of their number
-PAIR_ROWS = 4096
-COVARIANCE_ROWS = 5000  # rows that variances are taken over in larger pools, at most
-ROWS_A_LANDMARK = 10  # of those
 TILE_ROWS = 512  # rows that meet the landmarks at once: never more or fewer, so that sums do not depend on the memory
 PANEL_TILES = 16  # tiles of rows that are loaded together
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """The pool in one set of coordinates, as landmarks see it."""
-
-    load: Callable[[slice], Array]  # gives a slice of the rows in the order of the layout
-    sample: Array  # rows in an order that does not look at labels: those of median distances, landmarks and variances
-    landmarks: Array  # the first of those, or all rows in the order of the layout
-    layout: Layout  # what is relabelled, and how
-    memory_limit: int  # in bytes
-    strata: Rows | None = None  # of the rows of `sample`, where a design has some: variances are then taken inside them
-    pair_rows: int = PAIR_ROWS  # pools of more rows stream past the landmarks
-    covariance_rows: int | None = None  # that variances are taken over in those pools; None is ten a landmark, at most 5000
-
-    @property
-    def rows(self) -> int:
-        """Rows in units."""
-        return len(self.layout.rows)
-
-    @property
-    def linear(self) -> bool:
-        """Whether rows stream past the landmarks, since they are too many to be held."""
-        return self.rows > self.pair_rows
-
-    @property
-    def variance_rows(self) -> int:
-        """Rows that variances are taken over: all of a pool whose pairs are looked at, otherwise some."""
-        if not self.linear:
-            return self.rows
-        usual = min(COVARIANCE_ROWS, ROWS_A_LANDMARK * len(self.landmarks))
-        return min(len(self.sample), self.covariance_rows or usual)
 
 
 def landmark_count(rows: int, wanted: int | None = None, pair_rows: int = PAIR_ROWS) -> int:
@@ -76,37 +40,60 @@ def landmark_count(rows: int, wanted: int | None = None, pair_rows: int = PAIR_R
     return min(rows, usual if wanted is None else wanted)
 
 
-def landmark_paths(view: View, grids: Sequence[Grid], units: Sequence[float]) -> list[Path]:
-    """Return the paths of families that share one geometry; ``units`` are their median distances.
+def landmark_paths(view: View, grids: Sequence[Grid]) -> list[Path]:
+    """Return the paths of families that share one geometry.
 
     Grids without spectral parameters give the squared MMD of the kernel that landmarks see.
     """
-    bandwidths = [unit * grid.multiples for grid, unit in zip(grids, units, strict=True)]
+    bandwidths = [(view.unit(grid.family) * grid.multiples)[:: grid.stride] for grid in grids]
     if not view.linear:
-        return [_double_path(view, grid, some[:: grid.stride]) for grid, some in zip(grids, bandwidths, strict=True)]
-    strided = [some[:: grid.stride] for grid, some in zip(grids, bandwidths, strict=True)]
-    sketches = iter(_streamed_sketches(view, grids, strided))
-    return [_streamed_path(view, grid, some, [next(sketches) for _ in some]) for grid, some in zip(grids, strided, strict=True)]
+        kernels = [[ScaledKernel(grid.family, b) for b in some.tolist()] for grid, some in zip(grids, bandwidths, strict=True)]
+        return [_path(view, *one) for one in zip(grids, bandwidths, kernels, strict=True)]
+    paths, sketches = [], iter(_streamed_sketches(view, grids, bandwidths))
+    for grid, some in zip(grids, bandwidths, strict=True):
+        own = [next(sketches) for _ in some]
+        seen = np.array([(one.sums.sum() - np.trace(one.among)) / len(view.landmarks) for one in own])
+        count = len(some) if grid.gammas else grid.enough(seen, view.rows)
+        paths.append(_path(view, grid, some[:count], own[:count]))
+    return paths
 
 
 def kernel_path(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
     """Return the statistics of one fixed kernel for every spectral parameter."""
-    if not view.linear:
-        ((_, values),) = _members(view, gammas, lambda one: _directions(view, one, principal=True), [kernel])
-        return values
-    (sketch,) = _stream(view, tiler_for(kernel, view.sample), [kernel.gram(view.landmarks)], [True])
-    ((_, values),) = _members(view, gammas, lambda one: landmark_directions(one, view.layout), [sketch])
+    seen: list[Kernel] | list[Sketch] = [kernel]
+    if view.linear:
+        seen = _stream(view, tiler_for(kernel, view.varied), [kernel.gram(view.landmarks)], [True])
+    ((_, values),) = _members(view, seen, gammas, principal=True)
     return values
 
 
-def _double_path(view: View, grid: Grid, bandwidths: Array) -> Path:
-    def one(bandwidth: float) -> Directions:
-        return _directions(view, ScaledKernel(grid.family, bandwidth), principal=bool(grid.gammas))
+def _path(view: View, grid: Grid, bandwidths: Array, seen: Sequence[Kernel | Sketch]) -> Path:
+    """Return all members: every spectral parameter of the widest bandwidth, then of the next."""
+    gammas = grid.gammas or (PLAIN,)
+    found, values = zip(*_members(view, seen, gammas, principal=bool(grid.gammas)), strict=True)
+    directions = dict(zip(bandwidths.tolist(), found, strict=True))
+    members = np.repeat(bandwidths, len(gammas))
+    return Path(grid.family, members, np.concatenate(values), np.tile(gammas, len(found)), directions, view.landmarks)
 
-    return _path(view, grid, bandwidths, one, bandwidths.tolist())
+
+def _members(
+    view: View, seen: Sequence[Kernel | Sketch], gammas: Sequence[float], *, principal: bool
+) -> list[tuple[Directions, Array]]:
+    """Return the directions of each kernel and its statistics; one after the other or apart, to the same digits."""
+    _ = view.landmarks  # loaded once, before threads ask for them
+
+    def one(item: Kernel | Sketch) -> tuple[Directions, Array]:
+        if isinstance(item, Sketch):
+            found = landmark_directions(item, view.layout, principal=principal)
+        else:
+            found = _directions(view, item, principal=principal)
+        return found, found.statistics(view.layout, gammas)
+
+    return map_apart(one, seen)
 
 
 def _directions(view: View, kernel: Kernel, *, principal: bool) -> Directions:
+    """Return the directions of a kernel in double precision."""
     count, form = len(view.landmarks), form_of(view.layout)
     if count > LANDMARKS:  # asked for: the usual number is a few megabytes
         _require(view, 8 * (2 * view.rows * count + 4 * count * count), 1)
@@ -126,37 +113,6 @@ def _unit_sums(seen: Array, layout: Layout) -> Array:
     return np.asarray(seen.reshape(layout.count, layout.size, -1).sum(axis=1))
 
 
-def _streamed_path(view: View, grid: Grid, bandwidths: Array, sketches: Sequence[Sketch]) -> Path:
-    seen = np.array([(sketch.sums.sum() - np.trace(sketch.among)) / len(view.landmarks) for sketch in sketches])
-    count = grid.enough(seen, view.rows) if not grid.gammas else len(bandwidths)
-
-    def one(sketch: Sketch) -> Directions:
-        return landmark_directions(sketch, view.layout, principal=bool(grid.gammas))
-
-    return _path(view, grid, bandwidths[:count], one, sketches[:count])
-
-
-def _path(view: View, grid: Grid, bandwidths: Array, find: Callable[[T], Directions], items: Sequence[T]) -> Path:
-    """Return all members: every spectral parameter of the widest bandwidth, then of the next."""
-    gammas = grid.gammas or (PLAIN,)
-    found, values = zip(*_members(view, gammas, find, items), strict=True)
-    directions = dict(zip(bandwidths.tolist(), found, strict=True))
-    members = np.repeat(bandwidths, len(gammas))
-    return Path(grid.family, members, np.concatenate(values), np.tile(gammas, len(found)), directions, view.landmarks)
-
-
-def _members(
-    view: View, gammas: Sequence[float], find: Callable[[T], Directions], items: Sequence[T]
-) -> list[tuple[Directions, Array]]:
-    """Return the directions of each kernel and its statistics; one after the other or apart, to the same digits."""
-
-    def one(item: T) -> tuple[Directions, Array]:
-        found = find(item)
-        return found, found.statistics(view.layout, gammas)
-
-    return map_apart(one, items)
-
-
 def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[Array]) -> list[Sketch]:
     """Return the sketches of every bandwidth of each grid, from one pass over the rows.
 
@@ -167,7 +123,7 @@ def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[A
     tiler = DistanceTiler(
         tuple(grid.family for grid, _ in members),
         tuple(np.array([b]) for _, b in members),
-        np.median(view.sample, axis=0),
+        np.median(view.varied, axis=0),
     )
     among = [ScaledKernel(grid.family, b).gram(view.landmarks) for grid, b in members]
     return _stream(view, tiler, among, [bool(grid.gammas) for grid, _ in members])
@@ -175,16 +131,18 @@ def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[A
 
 def _stream(view: View, tiler: Tiler, among: Sequence[Array], spectral: Sequence[bool]) -> list[Sketch]:
     """Return the sketch of every kernel of a tiler; variances of those that are ``spectral``."""
-    _check_room(view, len(among), sum(spectral))
+    count, rows = len(view.landmarks), view.covariance_rows or COVARIANCE_ROWS
+    held = 8 * len(among) * view.layout.count * count + 4 * sum(spectral) * rows * count
+    _require(view, held + 8 * count * count * 8, len(among))  # the last is what a factorisation works with
     tiler = tiler.settled([view.landmarks])  # of a far row with near landmarks nothing is seen in any precision
-    landmarks, count = tiler.operand(view.landmarks), len(view.landmarks)
+    landmarks = tiler.operand(view.landmarks)
     sums = np.zeros((len(among), view.layout.count, count))
     pieces = cut_pieces(view.layout, TILE_ROWS)
     for start in range(0, len(pieces), PANEL_TILES):
         panel = pieces[start : start + PANEL_TILES]
         origin = panel[0].rows.start
-        rows = view.load(slice(origin, panel[-1].rows.stop))
-        for piece, part in zip(panel, spread(_tile_sums, panel, rows, origin, landmarks, count, tiler), strict=True):
+        loaded = view.load(slice(origin, panel[-1].rows.stop))
+        for piece, part in zip(panel, spread(_tile_sums, panel, loaded, origin, landmarks, count, tiler), strict=True):
             sums[:, piece.units] += part
         report("rows", panel[-1].rows.stop, view.rows)
     some = _some_rows(view, tiler, landmarks, [k for k, wanted in enumerate(spectral) if wanted])
@@ -210,7 +168,7 @@ def _some_rows(view: View, tiler: Tiler, landmarks: Any, kept: Sequence[int]) ->
     if not kept:
         return {}
     count = len(view.landmarks)
-    rows = view.sample[: view.variance_rows]
+    rows = view.varied[: view.variance_rows]
     found = {k: np.empty((len(rows), count), np.float32) for k in kept}
     scratch = Scratch()
     for part in cut(len(rows), TILE_ROWS):
@@ -219,23 +177,10 @@ def _some_rows(view: View, tiler: Tiler, landmarks: Any, kept: Sequence[int]) ->
             if k in found:
                 found[k][part] = tile
     if view.strata is not None:
-        for values in found.values():
-            _centre_in_strata(values, view.strata[: len(values)])
+        for inside in units_by_stratum(view.strata[: len(rows)]):
+            for values in found.values():
+                values[inside] -= values[inside].mean(axis=0, dtype=np.float64).astype(values.dtype)
     return found
-
-
-def _centre_in_strata(values: Floating, strata: Rows) -> None:
-    """Take the mean of each stratum off its rows, in place."""
-    order = np.argsort(strata, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(strata[order])) + 1):
-        values[rows] -= values[rows].mean(axis=0, dtype=np.float64).astype(values.dtype)
-
-
-def _check_room(view: View, kernels: int, spectral: int) -> None:
-    """Refuse sums and variances that do not fit."""
-    count = len(view.landmarks)
-    held = kernels * view.layout.count * count * 8 + spectral * (view.covariance_rows or COVARIANCE_ROWS) * count * 4
-    _require(view, held + 8 * count * count * 8, kernels)  # the last is what a factorisation works with
 
 
 def _require(view: View, needed: int, kernels: int) -> None:

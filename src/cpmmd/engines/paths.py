@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from cpmmd.core.arrays import Array
+from cpmmd.core.arrays import Array, Rows
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.directions import Directions
 from cpmmd.engines.memory import TILE_ROWS, plan_tiles
 from cpmmd.engines.tiles import tile_statistics, tile_sums
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily
-from cpmmd.kernels.tilers import Tiler, path_tiler
+from cpmmd.kernels.tilers import Tiler, path_tiler, tiler_for
 from cpmmd.statistics.forms import form_of
 
+PAIR_ROWS = 4096  # of a pool, up to which the squared MMD is taken over all pairs of rows
+COVARIANCE_ROWS = 5000  # rows that variances are taken over in larger pools, at most
+ROWS_A_LANDMARK = 10  # of those
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
 GRID_RATIO = np.sqrt(2.0)
 LARGEST_SHARE = 0.25  # of the pool: no bandwidth is asked to see more rows than that
@@ -81,45 +85,92 @@ class Grid:
         return max(1, int(np.count_nonzero(neighbours >= self.needed(rows))))  # falls with the bandwidth
 
 
+@dataclass(frozen=True, eq=False)
+class View:
+    """The pool in one set of coordinates: rows in the order of a layout, and in one that does not look at labels."""
+
+    take: Callable[[Rows], Array]  # gives the prepared matrix of some rows of the pool
+    layout: Layout  # what is relabelled, and how
+    order: Rows  # rows of the pool in an order that does not look at labels
+    memory_limit: int  # in bytes
+    count: int  # landmarks
+    strata: Rows | None = None  # of the rows of `order`, where a design has some: variances are then taken inside them
+    pair_rows: int = PAIR_ROWS  # pools of more rows stream past the landmarks
+    covariance_rows: int | None = None  # that variances are taken over in those pools; None is ten a landmark, at most 5000
+    _units: dict[ScaleFamily, float] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Rows in units."""
+        return len(self.layout.rows)
+
+    @property
+    def linear(self) -> bool:
+        """Whether rows are so many that they stream past the landmarks, and are not held."""
+        return self.rows > self.pair_rows
+
+    def load(self, part: slice) -> Array:
+        """Return a slice of the rows in the order of the layout."""
+        return self.take(self.layout.rows[part])
+
+    @cached_property
+    def sample(self) -> Array:
+        """Some rows, chosen without looking at labels, for median distances."""
+        return self.take(self.order[:MEDIAN_ROWS])
+
+    def unit(self, family: ScaleFamily) -> float:
+        """Return the median distance of a family."""
+        if family not in self._units:
+            self._units[family] = family.median_bandwidth(self.sample)
+        return self._units[family]
+
+    @cached_property
+    def landmarks(self) -> Array:
+        """Rows that kernels are computed through: chosen without looking at labels, or all in the order of the layout."""
+        return self.take(self.layout.rows if self.count >= self.rows else self.order[: self.count])
+
+    @cached_property
+    def varied(self) -> Array:
+        """More rows, chosen without looking at labels, for the variances of a pool that streams past the landmarks."""
+        return self.take(self.order[: self.covariance_rows or COVARIANCE_ROWS])
+
+    @property
+    def variance_rows(self) -> int:
+        """Rows that variances are taken over: all of a pool whose pairs are looked at, otherwise some."""
+        usual = min(COVARIANCE_ROWS, ROWS_A_LANDMARK * self.count)
+        return min(len(self.order), self.covariance_rows or usual) if self.linear else self.rows
+
+
 def bandwidth_multiples(narrowest: float, widest: float) -> Array:
     """Return the grid in units of the median distance, widest first."""
     steps = round(np.log(widest / narrowest) / np.log(GRID_RATIO))
     return np.asarray(widest * GRID_RATIO ** -np.arange(steps + 1))
 
 
-def geometry_paths(
-    load: Callable[[slice], Array],
-    grids: Sequence[Grid],
-    units: Sequence[float],
-    layout: Layout,
-    sample: Array,
-    memory_limit: int,
-) -> list[Path]:
-    """Return the paths of families that share one geometry, over pairs of rows; spectral parameters are not for this engine.
-
-    ``load`` gives a slice of the rows in the order of the layout, ``units`` the median distance of each family, ``sample`` some
-    rows, chosen without looking at labels, which tell where the middle of the pool is.
-    """
+def geometry_paths(view: View, grids: Sequence[Grid]) -> list[Path]:
+    """Return the paths of families that share one geometry, over pairs of rows; spectral parameters are not for this engine."""
     families = [grid.family for grid in grids]
-    bandwidths = [unit * grid.multiples for grid, unit in zip(grids, units, strict=True)]
+    bandwidths = [view.unit(grid.family) * grid.multiples for grid in grids]
     copies = max(getattr(family, "degree", 1) for family in families)
-    sums = pair_sums(load, path_tiler(families, bandwidths, sample), layout, sample.shape[1], memory_limit, copies)
+    sums = _pair_sums(view, path_tiler(families, bandwidths, view.sample), copies)
     edges = np.cumsum([0, *map(len, bandwidths)])
     return [
-        _path(grid, some[:: grid.stride], sums[start : stop : grid.stride], layout)
+        _path(grid, some[:: grid.stride], sums[start : stop : grid.stride], view.layout)
         for grid, some, (start, stop) in zip(grids, bandwidths, pairwise(edges), strict=True)
     ]
 
 
-def pair_sums(
-    load: Callable[[slice], Array], tiler: Tiler, layout: Layout, width: int, memory_limit: int, copies: int = 1
-) -> Array:
+def pairwise_statistics(view: View, kernel: Kernel) -> Array:
+    """Return the squared MMD of a fixed kernel under every labeling, over pairs of rows."""
+    (sums,) = _pair_sums(view, tiler_for(kernel, view.sample))
+    return tile_statistics(sums, view.layout)[0]
+
+
+def _pair_sums(view: View, tiler: Tiler, copies: int = 1) -> Array:
     """Return the sums of kernels over pairs of units, in tiles of one size whatever the memory: scores must not depend on it."""
-    rows = min(TILE_ROWS, len(layout.rows))
-    plan = plan_tiles(
-        memory_limit, width=width, n_kernels=tiler.n_kernels, bins=layout.count, tile_rows=rows, fewest=rows, copies=copies
-    )
-    return tile_sums(load, tiler, layout, plan)
+    rows, units = min(TILE_ROWS, view.rows), view.layout.count
+    sizes = {"width": view.sample.shape[1], "n_kernels": tiler.n_kernels, "bins": units, "copies": copies}
+    return tile_sums(view.load, tiler, view.layout, plan_tiles(view.memory_limit, tile_rows=rows, fewest=rows, **sizes))
 
 
 def _path(grid: Grid, bandwidths: Array, sums: Array, layout: Layout) -> Path:

@@ -17,7 +17,7 @@ from cpmmd.explain.columns import DataColumn, category_levels, number_values
 from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import Effect
 from cpmmd.kernels.base import Kernel
-from cpmmd.procedures.one_kernel import median_kernel
+from cpmmd.procedures.fixed import median_kernel
 from cpmmd.procedures.outcome import Evidence, TestOutcome
 
 CONFIDENCE = 0.95

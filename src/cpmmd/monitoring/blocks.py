@@ -22,7 +22,7 @@ from cpmmd.evidence import Ranking
 from cpmmd.monitoring.answers import LookResult
 from cpmmd.monitoring.bets import Look
 from cpmmd.procedures.base import Procedure, RunOptions
-from cpmmd.procedures.one_kernel import median_kernel
+from cpmmd.procedures.fixed import median_kernel
 from cpmmd.procedures.outcome import TestOutcome
 from cpmmd.questions.options import TestPlan
 from cpmmd.results import TestResult

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from cpmmd.core.arrays import Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.enough import require_relabelings
-from cpmmd.engines.fixed_kernel import KernelTest
+from cpmmd.engines.fixed_kernel import KernelTest, kernel_test
 from cpmmd.engines.memory import DEFAULT_LIMIT
 from cpmmd.errors import InputError
 from cpmmd.evidence import Ranking
@@ -147,6 +149,36 @@ class Procedure(ABC):
             design=pool.design,
             exact=(self.exact if exact is None else exact) and (pool.design is None or pool.design.exact),
             **{"citations": self.all_citations(), **more},
+        )
+
+    def run_kernel(
+        self,
+        kernel: Kernel,
+        preparation: Preparation,
+        pool: Pool,
+        options: RunOptions,
+        rng: np.random.Generator,
+        *,
+        rows: Rows | None = None,
+        m: int = 0,
+        gammas: Sequence[float] = (),
+    ) -> KernelTest:
+        """Test one fixed kernel on all rows of a pool, or on ``rows`` of it, the first ``m`` of which are of X."""
+        design = pool.design
+        if rows is None:
+            rows, m = np.arange(pool.m + pool.n), pool.m
+        elif design is not None:
+            design = design.take(rows, m)
+        return kernel_test(
+            kernel,
+            partial(preparation.transform, pool),
+            rows,
+            m,
+            n_permutations=options.n_permutations,
+            rng=rng,
+            memory_limit=options.memory_limit,
+            design=design,
+            gammas=gammas,
         )
 
     def conclude_kernel(

@@ -5,40 +5,40 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.arrays import Array
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
 from cpmmd.engines.fixed_kernel import SCORE_TIE, Engine
-from cpmmd.engines.landmarks import COVARIANCE_ROWS, PAIR_ROWS, View, kernel_path, landmark_count, landmark_paths
+from cpmmd.engines.landmarks import kernel_path, landmark_count, landmark_paths
 from cpmmd.engines.paths import (
     GRID_RATIO,
-    MEDIAN_ROWS,
+    PAIR_ROWS,
     PLAIN,
     Grid,
     Path,
+    View,
     bandwidth_multiples,
     geometry_paths,
-    pair_sums,
+    pairwise_statistics,
 )
-from cpmmd.engines.tiles import tile_statistics
 from cpmmd.errors import InputError
 from cpmmd.evidence import Ranking, tail_scores
 from cpmmd.kernels.bandwidth import Bandwidth, LaplacianL1, Radius
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaleFamily
-from cpmmd.kernels.tilers import tiler_for
 from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.outcome import ClassPath, Evidence, TestOutcome
 
 RATIO = float(GRID_RATIO)
+Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class KernelClass:
         multiples = bandwidth_multiples(self.narrowest, self.widest)
         return Grid(self.family, multiples, self.fewest_neighbours, self._stride, self.gammas)
 
-    def searches_within(self, other: KernelClass) -> bool:
+    def _searches_within(self, other: KernelClass) -> bool:
         """Whether the other class has all members of this one, on the same coordinates."""
         alike = (self.family, self.scale, bool(self.gammas)) == (other.family, other.scale, bool(other.gammas))
         if not alike or not set(self.gammas) <= set(other.gammas):
@@ -224,36 +224,61 @@ class FullSampleTest(Procedure):
         layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
         order = sample_stream.permutation(pool.m + pool.n)
         landmarks = landmark_count(len(layout.rows), self.landmarks, self.pair_rows)
-        setting = Setting(pool, layout, order, options.memory_limit, landmarks, self.pair_rows, self.covariance_rows)
-        entrants = [_Entrant.of(path, one, self.penalty_quantile) for one, path in self.paths(setting)]
-        entrants += [_Entrant.fixed(kernel, setting, self.penalty_quantile) for kernel in self.fixed]
+        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
+        strata = None if pool.design is None else pool.design.strata[pool.design.unit[order]]
+        sizes = (landmarks, strata, self.pair_rows, self.covariance_rows)
+        views = {
+            scale: View(partial(fitted.transform, pool), layout, order, options.memory_limit, *sizes)
+            for scale, fitted in preparations.items()
+        }
+        one_column = len(preparations[None].features) == 1
+        entrants = [_Entrant.of(path, one, self.penalty_quantile) for one, path in self.paths(views, one_column=one_column)]
+        entrants += [_Entrant.fixed(kernel, views[None], self.penalty_quantile) for kernel in self.fixed]
         totals = np.max([one.total for one in entrants], axis=0)
         ranking = Ranking.of(totals, tolerance=SCORE_TIE, exhaustive=layout.labels.exhaustive)
         winner, member = _simplest(entrants, float(ranking.null_distribution.max(initial=-np.inf)))
+        spectral, linear = any(one.spectral for one in entrants), views[None].linear
         return self.conclude(
             pool,
             options,
             ranking,
             tested_sizes=(layout.m, layout.n),
             kernel=entrants[winner].kernel(member),
-            preparation=setting.preparations[entrants[winner].scale],
+            preparation=preparations[entrants[winner].scale],
             notes=layout.left_out,
             evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
-            engine=setting.engine([one.scale for one in entrants if one.spectral]),
+            engine=Engine.of(
+                layout,
+                landmarks if spectral or linear else None,
+                views[None].variance_rows if spectral else None,
+                linear=linear,
+            ),
             classes=tuple(replace(one.path, selected=member if i == winner else None) for i, one in enumerate(entrants)),
         )
 
-    def paths(self, setting: Setting) -> Iterator[tuple[KernelClass, Path]]:
-        """Yield every class with the statistics of its members; those of one geometry are computed together."""
-        for scale, classes in self._groups(one_column=len(setting.preparations[None].features) == 1):
-            rows = setting.coordinates(scale)
-            pairwise = [] if setting.linear else [one for one in classes if not one.gammas]
+    def paths(self, views: Views, *, one_column: bool = False) -> Iterator[tuple[KernelClass, Path]]:
+        """Yield every class with the statistics of its members; those of one geometry are computed together.
+
+        Parameters
+        ----------
+        views : mapping of str or None to View
+            The pool in raw and in standardised coordinates.
+        one_column : bool
+            Whether the data have one column, whose coordinates are one.
+
+        Returns
+        -------
+        iterator of tuple
+            A class, and the statistic of each of its members under every relabeling.
+        """
+        for scale, classes in self._groups(one_column=one_column):
+            view = views[scale]
+            pairwise = [] if view.linear else [one for one in classes if not one.gammas]
             landmark = [one for one in classes if one not in pairwise]
             if pairwise:
-                yield from zip(pairwise, rows.pairwise_paths(pairwise), strict=True)
+                yield from zip(pairwise, geometry_paths(view, [one.grid for one in pairwise]), strict=True)
             if landmark:
-                units = [rows.unit(one.family) for one in landmark]
-                yield from zip(landmark, landmark_paths(rows.view, [one.grid for one in landmark], units), strict=True)
+                yield from zip(landmark, landmark_paths(view, [one.grid for one in landmark]), strict=True)
 
     def _groups(self, *, one_column: bool) -> list[tuple[str | None, list[KernelClass]]]:
         """Return the classes by coordinates and geometry; one column has only one set of coordinates."""
@@ -262,94 +287,9 @@ class FullSampleTest(Procedure):
             assert isinstance(one, KernelClass)
             chosen = replace(one, scale=None) if one_column and not one.family.about_origin else one
             group = groups.setdefault((chosen.scale, chosen.family.geometry), [])
-            if not any(chosen.searches_within(other) for other in group):
+            if not any(chosen._searches_within(other) for other in group):
                 group.append(chosen)
         return [(scale, classes) for (scale, _), classes in groups.items()]
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What all classes share: the pool, what is relabelled, and rows in an order that does not look at labels."""
-
-    pool: Pool
-    layout: Layout
-    order: Rows
-    memory_limit: int
-    landmarks: int
-    pair_rows: int = PAIR_ROWS
-    covariance_rows: int | None = None
-
-    @cached_property
-    def preparations(self) -> dict[str | None, Preparation]:
-        """Raw and standardised coordinates."""
-        return {scale: Preparation.fit(self.pool, scale=scale) for scale in (None, "standard")}
-
-    @property
-    def linear(self) -> bool:
-        """Whether the pool is so large that everything goes through landmarks."""
-        return len(self.layout.rows) > self.pair_rows
-
-    @cached_property
-    def _views(self) -> dict[str | None, _Coordinates]:
-        return {scale: _Coordinates(self, fitted) for scale, fitted in self.preparations.items()}
-
-    def coordinates(self, scale: str | None) -> _Coordinates:
-        """Return the pool in one set of coordinates."""
-        return self._views[scale]
-
-    def engine(self, spectral: Sequence[str | None]) -> Engine:
-        """Return how statistics were computed, given the coordinates of the classes with spectral parameters."""
-        variances = self.coordinates(spectral[0]).view.variance_rows if spectral else None
-        return Engine.of(self.layout, self.landmarks if spectral or self.linear else None, variances, linear=self.linear)
-
-
-@dataclass(frozen=True, eq=False)
-class _Coordinates:
-    """The pool in one set of coordinates, in the order of the layout."""
-
-    setting: Setting
-    preparation: Preparation
-    _units: dict[ScaleFamily, float] = field(default_factory=dict)
-
-    def load(self, part: slice) -> Array:
-        """Return a slice of the rows."""
-        return self.preparation.transform(self.setting.pool, self.setting.layout.rows[part])
-
-    @cached_property
-    def sample(self) -> Array:
-        """Some rows, chosen without looking at labels, for median distances."""
-        return self.preparation.transform(self.setting.pool, self.setting.order[:MEDIAN_ROWS])
-
-    def unit(self, family: ScaleFamily) -> float:
-        """Return the median distance of a family."""
-        if family not in self._units:
-            self._units[family] = family.median_bandwidth(self.sample)
-        return self._units[family]
-
-    def pairwise_paths(self, classes: Sequence[KernelClass]) -> list[Path]:
-        """Return the paths of classes of one geometry, over pairs of rows."""
-        setting, units = self.setting, [self.unit(one.family) for one in classes]
-        grids = [one.grid for one in classes]
-        return geometry_paths(self.load, grids, units, setting.layout, self.sample, setting.memory_limit)
-
-    def pairwise(self, kernel: Kernel) -> Array:
-        """Return the statistics of a fixed kernel, over pairs of rows."""
-        setting, tiler = self.setting, tiler_for(kernel, self.sample)
-        (sums,) = pair_sums(self.load, tiler, setting.layout, self.sample.shape[1], setting.memory_limit)
-        return tile_statistics(sums, setting.layout)[0][None]
-
-    @cached_property
-    def view(self) -> View:
-        """The rows as landmarks see them."""
-        setting, everyone = self.setting, self.setting.layout.rows
-        chosen = everyone if setting.landmarks >= len(everyone) else setting.order[: setting.landmarks]
-        wanted = setting.order[: setting.covariance_rows or COVARIANCE_ROWS]
-        many = self.preparation.transform(setting.pool, wanted) if setting.linear else self.sample
-        landmarks = self.preparation.transform(setting.pool, chosen)
-        design = setting.pool.design
-        strata = None if design is None else design.strata[design.unit[setting.order[: len(many)]]]
-        rows = (setting.pair_rows, setting.covariance_rows)
-        return View(self.load, many, landmarks, setting.layout, setting.memory_limit, strata, *rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,11 +312,10 @@ class _Entrant:
         return cls(found, total, members.kernel, one.scale, bool(one.gammas), one.family.about_origin)
 
     @classmethod
-    def fixed(cls, kernel: Kernel, setting: Setting, quantile: float) -> _Entrant:
+    def fixed(cls, kernel: Kernel, view: View, quantile: float) -> _Entrant:
         """Score a fixed kernel, a class of one."""
-        rows = setting.coordinates(None)
         name, none = f"fixed: {kernel}", np.empty(0)
-        values = kernel_path(rows.view, kernel, (PLAIN,)) if setting.linear else rows.pairwise(kernel)
+        values = kernel_path(view, kernel, (PLAIN,)) if view.linear else pairwise_statistics(view, kernel)[None]
         shown = {"name": name, "label": name, "coordinates": "", "bandwidths": none, "gammas": none}
         return cls(*_score(values, 1.0, quantile, **shown), lambda _: kernel)
 

@@ -110,7 +110,7 @@ class MMDAgg(Procedure):
         require_dense(options.memory_limit, rows=pool.m + pool.n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(pool, scale=self.scale)
         designed = pool.design is not None
-        layout = Layout.of_rows(pool.m, pool.n) if pool.design is None else Layout.of_design(pool.design)
+        layout = Layout.of_all(pool.m, pool.n, pool.design)
         matrix = preparation.transform(pool, layout.rows)
         collection = self._collection(matrix, pool.m, blind=designed)
         weights = bandwidth_weights(self.weights, len(collection[0][1])) / len(self.kernels)

@@ -89,8 +89,7 @@ class MMDFuse(Procedure):
         m, n = pool.m, pool.n
         require_dense(options.memory_limit, rows=m + n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(pool, scale=self.scale)
-        layout = Layout.of_rows(m, n) if pool.design is None else Layout.of_design(pool.design)
-        layout = layout.draw(options.n_permutations, rng, options.memory_limit)
+        layout = Layout.of_all(m, n, pool.design).draw(options.n_permutations, rng, options.memory_limit)
         pairs = _pairs_of_rows(layout)
         sharpness = self.lambda_multiplier * (pairs if self.scaling == "code" else math.sqrt(pairs))
         fusion = _Fusion(sharpness, np.full(len(layout.labels), -np.inf))

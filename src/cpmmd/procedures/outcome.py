@@ -260,7 +260,18 @@ class TestOutcome:
         return f"{words} (p = {self.pvalue:.4g} {'<=' if self.pvalue <= self.alpha else '>'} {self.alpha:g})."
 
     def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
-        """Return the result in plain JSON types, without the data; with the null distribution, which is long, on demand."""
+        """Return the result in plain JSON types.
+
+        Parameters
+        ----------
+        null_distribution : bool
+            Whether to put in the null distribution, which is long.
+
+        Returns
+        -------
+        dict
+            Without the data.
+        """
         parts = {
             name: getattr(self, name) for name in ("kernel", "selection", "calibration", "certificate", "collection", "splits")
         }

@@ -13,7 +13,7 @@ from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation, PreparedPool
 from cpmmd.data.splitting import split_pool
-from cpmmd.engines.fixed_kernel import KernelTest, kernel_test, spectral_test
+from cpmmd.engines.fixed_kernel import KernelTest
 from cpmmd.engines.memory import require_training
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import TrainedFamily
@@ -162,15 +162,15 @@ class SplitTest(Procedure):
         split_stream, *training_streams, permutation_stream = rng.spawn(4)
         split, shared = split_pool(pool, self.train_fraction, split_stream, at_most=self.max_train_rows)
         trained = self._train(pool, split.train, split.m_train, options, training_streams)
-        test = (partial(spectral_test, gammas=self.gammas) if self.gammas else kernel_test)(
+        test = self.run_kernel(
             trained.selection.kernel,
-            lambda rows: trained.preparation.transform(pool, rows),
-            split.test,
-            split.m_test,
-            n_permutations=options.n_permutations,
-            rng=permutation_stream,
-            memory_limit=options.memory_limit,
-            design=None if pool.design is None else pool.design.take(split.test, split.m_test),
+            trained.preparation,
+            pool,
+            options,
+            permutation_stream,
+            rows=split.test,
+            m=split.m_test,
+            gammas=self.gammas,
         )
         outcome = self.conclude_kernel(
             pool,

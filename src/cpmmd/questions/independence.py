@@ -14,7 +14,7 @@ from cpmmd.data.table import read_table
 from cpmmd.draws.pairings import Pairings
 from cpmmd.errors import InputError
 from cpmmd.evidence import rank
-from cpmmd.procedures.one_kernel import median_kernel
+from cpmmd.procedures.fixed import median_kernel
 from cpmmd.statistics.hsic import HSIC
 
 

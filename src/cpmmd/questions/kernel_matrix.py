@@ -143,7 +143,7 @@ def _rank(
     matrix: Array, m: int, design: Design | None, gammas: Sequence[float], options: RunOptions, rng: np.random.Generator
 ) -> Ranking:
     """Rank the squared MMD, or the largest score over spectral parameters."""
-    layout = Layout.of_rows(m, len(matrix) - m) if design is None else Layout.of_design(design)
+    layout = Layout.of_all(m, len(matrix) - m, design)
     require_relabelings(layout, design, options.alpha)
     order_stream, label_stream = rng.spawn(2) if gammas else (rng, rng)
     if gammas:

@@ -43,10 +43,10 @@ def form_of(layout: Layout) -> Form:
     """Return the form that the squared MMD has for a layout."""
     if layout.strata is None:
         return Free(layout)
-    weighed = General(layout)
-    if weighed.paired:
+    general = General(layout)
+    if general.paired:
         return Paired(layout)
-    return EqualCounts(layout) if weighed.steady else weighed
+    return EqualCounts(layout) if general.steady else general
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,6 @@ class Free(Form):
 
     @property
     def scale(self) -> float:
-        """The constant of the quadratic form."""
         return mmd.quadratic_constant(self.layout.m, self.layout.n)
 
     @property
@@ -155,7 +154,6 @@ class Free(Form):
         return Centred(self, sums, none)
 
     def of_labels(self, centred: Centred, block: Floating) -> Array:
-        """Return c w' A w."""
         return np.asarray(self.scale * quadratic_forms(centred.matrix, block))
 
     def centre_rows(self, values: Array) -> Array:
@@ -163,7 +161,6 @@ class Free(Form):
         return values
 
     def centre_pairs(self, K: Array, offset: Array) -> Array:
-        """Take off the means of rows and columns."""
         return np.asarray(K - offset - (offset[:, None] - offset.mean()))
 
     def sum_centred(self, features: Array) -> Array:
@@ -171,7 +168,6 @@ class Free(Form):
         return features
 
     def centre_features(self, sums: Array, offset: Array) -> Array:
-        """Take off the mean of all rows."""
         return np.asarray(sums - self.layout.size * offset)
 
     def of_features(self, sums: Array, weights: Array) -> tuple[Array, Array]:
@@ -239,20 +235,20 @@ class _Weighed(Form):
         return alike and bool((np.diff(self._starts) == 2).all())
 
     def centre_rows(self, values: Array) -> Array:
-        """Take off the mean of each stratum."""
         means = self._per_stratum(sum_rows(values, self.layout.starts)) / self._rows[:, None]
         return np.asarray(values - np.repeat(means[self._strata], self.layout.counts, axis=0))
 
     def centre_pairs(self, K: Array, offset: Array) -> Array:  # noqa: ARG002 - strata have means of their own
-        """Take off the means of strata, in rows and columns."""
         return self.centre_rows(self.centre_rows(K).T)
 
     def sum_centred(self, features: Array) -> Array:
-        """Take off the mean of each stratum."""
-        return self.centre_features(np.asarray(sum_rows(features, self.layout.starts), np.float64), features)
+        return self._centre_units(np.asarray(sum_rows(features, self.layout.starts), np.float64))
 
     def centre_features(self, sums: Array, offset: Array) -> Array:  # noqa: ARG002 - strata have means of their own
-        """Take off the mean of each stratum."""
+        return self._centre_units(sums)
+
+    def _centre_units(self, sums: Array) -> Array:
+        """Take the mean of each stratum off the sums over its units."""
         means = self._per_stratum(sums) / self._rows[:, None]
         return np.asarray(sums - self.layout.counts[:, None] * means[self._strata])
 
@@ -296,7 +292,6 @@ class Paired(_Weighed):
 
     @property
     def scale(self) -> float:
-        """The largest product of two weights."""
         return float(np.square(self._unit_weights).max())
 
     @property
@@ -309,7 +304,6 @@ class Paired(_Weighed):
         return np.asarray(2 * labels[:, self._order[::2]] - 1)
 
     def centre(self, sums: Floating) -> Centred:
-        """Return the sums over pairs of differences."""
         between = self._seen(self._seen(sums).T.astype(sums.dtype)).astype(sums.dtype)
         np.fill_diagonal(between, 0.0)
         return Centred(self, between, np.zeros(len(between)))
@@ -320,12 +314,16 @@ class Paired(_Weighed):
 
 
 @dataclass(frozen=True, eq=False)
-class General(_Weighed):
-    """Units of any sizes in any strata."""
+class _ByUnit(_Weighed):
+    """Labelings weigh the rows of each unit by v = a w - b."""
+
+    @abstractmethod
+    def _telling(self, labels: Floating) -> Floating:
+        """Return the labelings that a and b are taken from."""
 
     def _terms(self, labels: Floating) -> tuple[Floating, Floating]:
-        """Return a and b with v = a w - b for each unit (columns) under each labeling."""
-        of_x = self._per_stratum(labels * self.layout.counts.astype(labels.dtype), axis=1)
+        """Return a and b for each unit (columns), under each labeling that tells."""
+        of_x = self._per_stratum(self._telling(labels) * self.layout.counts.astype(labels.dtype), axis=1)
         below = (self._shares / (self._rows - of_x)).astype(labels.dtype)
         above = (self._shares / of_x).astype(labels.dtype) + below
         return above[:, self._strata], below[:, self._strata]
@@ -358,21 +356,27 @@ class General(_Weighed):
         np.fill_diagonal(sums, 0.0)
         return Centred(self, sums, within)
 
+
+@dataclass(frozen=True, eq=False)
+class General(_ByUnit):
+    """Units of any sizes in any strata."""
+
+    def _telling(self, labels: Floating) -> Floating:
+        return labels
+
     def of_labels(self, centred: Centred, block: Floating) -> Array:
-        """Return v' S v."""
         return quadratic_forms(centred.matrix, self.weights(block))
 
 
 @dataclass(frozen=True, eq=False)
-class EqualCounts(General):
-    """Units of a stratum have equally many rows: weights are a w - b with the same a and b for every labeling."""
+class EqualCounts(_ByUnit):
+    """Units of a stratum have equally many rows: a and b are those of every labeling."""
 
-    def _terms(self, labels: Floating) -> tuple[Floating, Floating]:
-        """Return a and b, in one row for all labelings."""
-        return super()._terms(labels[:1])
+    def _telling(self, labels: Floating) -> Floating:
+        return labels[:1]
 
     def of_labels(self, centred: Centred, block: Floating) -> Array:
-        """Return v' S v for v = a w - b.
+        """Return v' S v.
 
         S b is zero but for the diagonal that was taken off, and what is left of b is a sum over units: labels meet the matrix as
         they are.

@@ -16,7 +16,7 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.data.splitting import split_pool
-from cpmmd.engines.fixed_kernel import DENSE_ROWS, kernel_test
+from cpmmd.engines.fixed_kernel import DENSE_ROWS
 from cpmmd.engines.paths import MEDIAN_ROWS
 from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import Tensors, base_kernel
@@ -76,8 +76,8 @@ class MedianTest(Procedure):
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Take the median, test."""
         split_stream, permutation_stream = rng.spawn(2)
-        everything: Rows = np.arange(pool.m + pool.n)
-        fitted, tested, m, evidence, shared = everything, everything, pool.m, Evidence(pool), ""
+        fitted: Rows = np.arange(pool.m + pool.n)
+        tested, m, evidence, shared = None, pool.m, Evidence(pool), ""
         if self.split:
             halves, shared = split_pool(pool, self.train_fraction, split_stream)
             fitted, tested, m = halves.train, halves.test, halves.m_test
@@ -85,16 +85,7 @@ class MedianTest(Procedure):
         preparation = Preparation.fit(pool, fitted, scale=self.scale)
         some = fitted if len(fitted) <= DENSE_ROWS else np.sort(split_stream.choice(fitted, MEDIAN_ROWS, replace=False))
         kernel = median_kernel(preparation.transform(pool, some), self.base)
-        test = kernel_test(
-            kernel,
-            lambda rows: preparation.transform(pool, rows),
-            tested,
-            m,
-            n_permutations=options.n_permutations,
-            rng=permutation_stream,
-            memory_limit=options.memory_limit,
-            design=None if pool.design is None else pool.design.take(tested, m),
-        )
+        test = self.run_kernel(kernel, preparation, pool, options, permutation_stream, rows=tested, m=m)
         notes = tuple(filter(None, [shared]))
         return self.conclude_kernel(pool, options, test, kernel=kernel, preparation=preparation, evidence=evidence, notes=notes)
 
@@ -144,16 +135,7 @@ class EnergyTest(Procedure):
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
         """Test the one statistic there is."""
         preparation = Preparation.fit(pool, scale=self.scale)
-        test = kernel_test(
-            _MinusDistance(),
-            lambda rows: preparation.transform(pool, rows),
-            np.arange(pool.m + pool.n),
-            pool.m,
-            n_permutations=options.n_permutations,
-            rng=rng,
-            memory_limit=options.memory_limit,
-            design=pool.design,
-        )
+        test = self.run_kernel(_MinusDistance(), preparation, pool, options, rng)
         return self.conclude_kernel(pool, options, test, preparation=preparation)
 
 
