@@ -1,4 +1,4 @@
-"""``python -m experiments list | run ID | all | compare [ID] | verify [ID] | fetch NAME``."""
+"""``python -m experiments list | run ID | all | compare [ID] | tally | verify [ID] | fetch NAME``."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ def main(arguments: list[str] | None = None) -> int:
             from experiments.page import compare
 
             return compare(chosen.id, results=chosen.results or RESULTS, write_docs=chosen.write_docs)
+        if chosen.command == "tally":
+            from experiments.page import tally
+
+            return tally(chosen.results or RESULTS)
         if chosen.command == "verify":
             from experiments.verify import verify
 
@@ -68,7 +72,9 @@ def parser() -> argparse.ArgumentParser:
     compared = commands.add_parser("compare", help="ours beside the paper's, cell by cell")
     compared.add_argument("id", nargs="?")
     compared.add_argument("--results", type=Path)
-    compared.add_argument("--write-docs", action="store_true", help="write summaries, figures and docs/reproduction.md")
+    compared.add_argument("--write-docs", action="store_true", help="write summaries, figures and the pages made from them")
+    counted = commands.add_parser("tally", help="how many printed numbers agree, as printed and at the best reading")
+    counted.add_argument("--results", type=Path)
     verified = commands.add_parser("verify", help="whether repetitions run again are the committed ones")
     verified.add_argument("id", nargs="?")
     verified.add_argument("--results", type=Path, help="folder of the new run (default: that of --quick)")

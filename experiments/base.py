@@ -121,7 +121,12 @@ def printed(name: str, quantity: str, axis: str, **cell: str) -> dict[float, flo
     found = {}
     for claim in read_csv(PAPER / f"{name}.csv"):
         here = cell_of(claim)
-        if claim["quantity"] == quantity and claim["source"] != "ours" and axis in here and here.items() >= cell.items():
+        if (
+            claim["quantity"] == quantity
+            and claim["source"] not in ("ours", "words")
+            and axis in here
+            and here.items() >= cell.items()
+        ):
             found[float(here[axis])] = float(claim["value"])
     return found
 

@@ -1,4 +1,4 @@
-"""The comparison printed, and docs/reproduction.md made from it and a hand-written template."""
+"""The comparison printed, and the pages docs/reproduction.md and docs/authors.md made from it and hand-written templates."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cpmmd import StudyTable
+from experiments import authors
 from experiments.base import HERE, Experiment, Rows, as_text
 from experiments.compare import Comparison, compare_rows
-from experiments.readings import readings_table
 from experiments.registry import MODULES, find
+from experiments.tally import by_artefact, readings_table, tally_table
 
-TEMPLATE = HERE / "reproduction.template.md"
-PAGE = HERE.parent / "docs" / "reproduction.md"
+DOCS = HERE.parent / "docs"
+PAGES = {DOCS / f"{name}.md": HERE / f"{name}.template.md" for name in ("reproduction", "authors")}  # page: its template
 REFERENCE = "../experiments/results"  # from the page to the figures
 # Columns of a summary that do not tell one cell from another.
 MEASURED = (
@@ -74,44 +75,54 @@ def compare(name: str | None, *, results: Path, write_docs: bool) -> int:
         print(f"\n{one}: {found.experiment.title}")
         print(_table(found.comparisons))
     if write_docs:
-        PAGE.write_text(page(results))
-        print(f"\nwrote {PAGE}")
+        for path, text in pages(results).items():
+            path.write_text(text)
+            print(f"\nwrote {path}")
     return 0
 
 
-def page(results: Path) -> str:
-    """Return the page: the template with its generated parts."""
+def tally(results: Path) -> int:
+    """Print both tallies of the paper's numbers, whole and by table and figure."""
+    comparisons = {name: look(name, results).comparisons for name in MODULES}
+    print(tally_table(comparisons), by_artefact(comparisons), sep="\n\n")
+    return 0
+
+
+def pages(results: Path) -> dict[Path, str]:
+    """Return the pages, each its template with the generated parts."""
     every = [look(name, results) for name in MODULES]
+    comparisons = {found.experiment.id: found.comparisons for found in every}
     parts = {
         "status": _status(every),
-        "verdicts": _verdicts(every),
+        "tallies": tally_table(comparisons),
+        "artefacts": by_artefact(comparisons),
         "headlines": _headlines(every),
-        "readings": readings_table({found.experiment.id: found.rows for found in every}),
+        "readings": readings_table(comparisons),
         "comparison": "\n".join(_section(found, results) for found in every),
+        **authors.tables({found.experiment.id: found.rows for found in every}),
     }
-    text = TEMPLATE.read_text()
+    return {path: _filled(template.read_text(), parts) for path, template in PAGES.items()}
+
+
+def _filled(text: str, parts: dict[str, str]) -> str:
     for name, part in parts.items():
         text = text.replace("{{ " + name + " }}", part)
     return text
 
 
 def _status(every: list[Found]) -> str:
-    """How many repetitions of each id there are, and the processor time they took."""
-    lines = ["| id | paper | cells | repetitions | of | processor time |", "| --- | --- | --- | --- | --- | --- |"]
+    """How many repetitions of each id there are, the command that makes them, and the processor time they took."""
+    lines = ["| command | paper | cells | repetitions | of | processor time |", "| --- | --- | --- | --- | --- | --- |"]
     total = 0.0
     for found in every:
         one = found.experiment
         seconds = 0.0 if found.table is None else found.table.seconds
         total += seconds
         minutes = f"{seconds / 60:.1f} min"
-        lines.append(f"| {one.id} | {one.artefact} | {len(one.cells)} | {found.done} | {one.repetitions} | {minutes} |")
+        command = f"`python -m experiments run {one.id}`"
+        lines.append(f"| {command} | {one.artefact} | {len(one.cells)} | {found.done} | {one.repetitions} | {minutes} |")
     lines.append(f"\nProcessor time in all: {total / 3600:.1f} hours, half of that on two cores that do nothing else.")
     return "\n".join(lines)
-
-
-def _verdicts(every: list[Found]) -> str:
-    counts = Counter(one.verdict for found in every for one in found.comparisons if one.counted)
-    return ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
 
 
 def _headlines(every: list[Found]) -> str:

@@ -29,6 +29,8 @@ MODULES = {
     "higgs-rows": "higgs_rows",
     "collapse-variance": "collapse_variance",
     "deep-start": "deep_start",
+    "mixture-start": "mixture_start",
+    "higgs-start": "higgs_start",
 }
 
 

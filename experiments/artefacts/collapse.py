@@ -52,6 +52,12 @@ def summarise(table: StudyTable) -> Rows:
         rows.append({"quantity": "largest J_CP of a collapsed run", "value": max(largest, default=float("nan"))})
         rows.append({"quantity": "largest J_Liu", "value": float(table.values("j_liu", method="liu").max())})
         rows += [*_plateau(table, "cp", "CP"), *_plateau(table, "plain", "plain")]
+        penalised = [one.values for one in table.where(method="cp")]
+        ends = [values["mmd2"] - values["c1"] * values["complexity"] for values in penalised]
+        rows += [
+            {"quantity": "smallest J_CP at the end of penalised ascent", "value": float(min(ends, default=np.nan))},
+            {"quantity": "largest J_CP at the end of penalised ascent", "value": float(max(ends, default=np.nan))},
+        ]
     return rows
 
 

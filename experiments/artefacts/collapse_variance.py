@@ -46,7 +46,7 @@ def summarise(table: StudyTable) -> Rows:
         row: dict[str, Any] = {"width": width, "seeds": len(runs)}
         for name, column in columns.items():
             row |= {name: float(column.mean()), f"{name}_error": float(column.std(ddof=1) / np.sqrt(len(column)))}
-        rows.append(row)
+        rows.append(row | {"denominator": row["variance"] + FLOOR})
     if rows:
         rows.append({"quantity": "largest J", "value": float(table.values("j").max())})
     return rows

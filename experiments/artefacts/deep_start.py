@@ -26,13 +26,20 @@ def task(cell: dict[str, Any], data_rng: np.random.Generator, test_rng: np.rando
 
 
 def summarise(table: StudyTable) -> Rows:
-    """Return the cells, and the range of C1-hat over them, G read as L |D|_F / sqrt(N), N the rows of both training halves."""
+    """Return the cells, and the range of C1-hat over them, G read as L |D|_F / sqrt(N), N the rows of both training halves.
+
+    "G as defined": with N for sqrt(N).
+    """
     rows = table.rows
     for start in ("2/fan_in", "3/fan_in"):
-        means = [row["c1"] / np.sqrt(row["n"]) for row in rows if row.get("start") == start and "c1" in row]
-        if means:
-            rows.append({"quantity": f"smallest C1-hat from {start}", "value": float(min(means))})
-            rows.append({"quantity": f"largest C1-hat from {start}", "value": float(max(means))})
+        found = [row for row in rows if row.get("start") == start and "c1" in row]
+        for unit, means in (
+            ("", [row["c1"] / np.sqrt(row["n"]) for row in found]),
+            (", G as defined", [row["c1"] for row in found]),
+        ):
+            if means:
+                rows.append({"quantity": f"smallest C1-hat from {start}{unit}", "value": float(min(means))})
+                rows.append({"quantity": f"largest C1-hat from {start}{unit}", "value": float(max(means))})
     return rows
 
 
