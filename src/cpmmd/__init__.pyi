@@ -26,12 +26,12 @@ from .procedures.full_sample import FullSampleTest as FullSampleTest
 from .procedures.full_sample import KernelClass as KernelClass
 from .procedures.mmdagg import MMDAgg as MMDAgg
 from .procedures.mmdfuse import MMDFuse as MMDFuse
+from .procedures.outcome import TestResult as TestResult
 from .procedures.split import SplitTest as SplitTest
 from .questions.equivalence import equivalence_test as equivalence_test
 from .questions.kernel_matrix import kernel_matrix_test as kernel_matrix_test
 from .questions.two_sample import methods as methods
 from .questions.two_sample import two_sample_test as two_sample_test
-from .results import TestResult as TestResult
 from .selection.criteria import ComplexityPenalized as ComplexityPenalized
 from .selection.criteria import Plain as Plain
 from .selection.criteria import Ratio as Ratio

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cpmmd.data.files.sample import FileSample, Groups
     from cpmmd.equivalence.result import EquivalenceResult
     from cpmmd.explain.values import Explanation
-    from cpmmd.results import TestResult
+    from cpmmd.procedures.outcome import TestResult
     from cpmmd.studies.many import ManyResults
 
 TOP = 8  # columns on the screen

@@ -20,7 +20,7 @@ from cpmmd.errors import InputError
 if TYPE_CHECKING:
     from cpmmd.core.progress import Progress
     from cpmmd.data.files.sample import FileSample
-    from cpmmd.results import TestResult
+    from cpmmd.procedures.outcome import TestResult
 
 STDIN = "-"
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 
+SAMPLES = ("the first sample", "the second sample")  # what two samples are called where nobody named them
 NAME = 80  # characters of a name that are shown: two lines of a table cell, with both ends of the name
 LINE = 600  # of a sentence that may quote names
 DIGITS = 4  # significant ones of the largest of some numbers that are shown together

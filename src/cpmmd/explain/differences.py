@@ -11,7 +11,6 @@ from cpmmd.core.text import harmless
 
 LONGEST = 40  # characters of a name in a sentence
 NAMED = 3  # columns in a sentence
-SAMPLES = ("the first sample", "the second sample")
 
 
 def quote_name(name: str, label: str) -> str:

@@ -10,17 +10,17 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.parallel import threads
 from cpmmd.core.seeds import RNG, resolve_rng
-from cpmmd.core.text import harmless
+from cpmmd.core.text import SAMPLES, harmless
 from cpmmd.errors import InputError
 from cpmmd.explain.column_table import Tables, difference_tables, relabelled_units
 from cpmmd.explain.columns import DataColumn, columns_of, number_values, row_value
-from cpmmd.explain.differences import LONGEST, NAMED, SAMPLES, Change, ColumnDifference, PairDifference, join, quote_name
+from cpmmd.explain.differences import LONGEST, NAMED, Change, ColumnDifference, PairDifference, join, quote_name
 from cpmmd.explain.rows import ExplainedRows, evidence_of, gather_rows, kernel_effect, one_by_one_effect
 from cpmmd.explain.samples import stratum_means
 from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import Effect, Explanation, RowEvidence
 from cpmmd.kernels.base import ColumnWeighing
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import TestResult
 
 VALUES_SHOWN = 50  # columns of a row that is shown
 WEIGHTS_SHOWN = 3  # columns that a trained map looks at most
@@ -33,7 +33,7 @@ STANDS_OUT = 2.0
 
 @threads(None)
 def explain(
-    outcome: TestOutcome, *, max_rows: int = 2000, top: int = 5, rng: RNG = 0, names: Sequence[str] = SAMPLES
+    outcome: TestResult, *, max_rows: int = 2000, top: int = 5, rng: RNG = 0, names: Sequence[str] = SAMPLES
 ) -> Explanation:
     """Return where the samples behind a result differ; the same as ``result.explain()``.
 
@@ -129,7 +129,7 @@ def _side(
     return numbers, own, tuple(RowEvidence(sample, int(numbers[i]), float(own[i]), v) for i, v in zip(best, values, strict=True))
 
 
-def effect_size(outcome: TestOutcome, *, max_rows: int = 2000, rng: RNG = 0) -> Effect:
+def effect_size(outcome: TestResult, *, max_rows: int = 2000, rng: RNG = 0) -> Effect:
     """Return the effect size alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
     row_stream, fold_stream, *_ = resolve_rng(rng)[1].spawn(4)
     material = gather_rows(outcome, max_rows, row_stream)
@@ -141,7 +141,7 @@ def effect_size(outcome: TestOutcome, *, max_rows: int = 2000, rng: RNG = 0) -> 
     return effect
 
 
-def _map_notes(outcome: TestOutcome, columns: Sequence[DataColumn]) -> list[str]:
+def _map_notes(outcome: TestResult, columns: Sequence[DataColumn]) -> list[str]:
     """Say which columns a trained map looks at most, where what it looked at was found to differ and one stands out."""
     if not (outcome.reject and isinstance(outcome.kernel, ColumnWeighing)):
         return []
@@ -167,7 +167,7 @@ def _odds(share: float) -> float:
 # The finding in a sentence or two: which columns, or which pair of them, and how well rows are told apart.
 
 
-def say_where(outcome: TestOutcome, tables: Tables, names: tuple[str, str], *, inside: bool = False) -> str:
+def say_where(outcome: TestResult, tables: Tables, names: tuple[str, str], *, inside: bool = False) -> str:
     """Say where the samples differ (``inside`` strata), or that no difference was found."""
     x, y = (harmless(name, LONGEST) for name in names)
     suspicious = {one.name for one in tables.suspicious}

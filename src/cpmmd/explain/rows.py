@@ -18,7 +18,7 @@ from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import Effect
 from cpmmd.kernels.base import Kernel
 from cpmmd.procedures.fixed import median_kernel
-from cpmmd.procedures.outcome import Evidence, TestOutcome
+from cpmmd.procedures.outcome import Evidence, TestResult
 
 CONFIDENCE = 0.95
 CLASSES = 8  # of a number's pooled ranks
@@ -48,7 +48,7 @@ class ExplainedRows:
         return np.where(rows < self.pool.m, rows, rows - self.pool.m)
 
 
-def evidence_of(outcome: TestOutcome) -> Evidence:
+def evidence_of(outcome: TestResult) -> Evidence:
     """Return the data behind an outcome; an error where it has none to explain."""
     if outcome.n_columns is None:
         raise InputError("A kernel matrix says how alike rows are, not what they hold: it has no columns to explain.")
@@ -57,7 +57,7 @@ def evidence_of(outcome: TestOutcome) -> Evidence:
     return outcome.evidence
 
 
-def gather_rows(outcome: TestOutcome, max_rows: int, rng: np.random.Generator) -> ExplainedRows:
+def gather_rows(outcome: TestResult, max_rows: int, rng: np.random.Generator) -> ExplainedRows:
     """Return the rows that an outcome rests on, at most ``max_rows`` of them; the smaller sample gives up to half of those."""
     evidence = evidence_of(outcome)
     pool, tested = evidence.pool, evidence.tested_rows

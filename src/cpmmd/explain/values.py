@@ -11,7 +11,7 @@ from cpmmd.core.text import harmless, number_format
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.columns import date_text
 from cpmmd.explain.differences import LONGEST, Change, ColumnDifference, PairDifference, SuspiciousColumn
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import TestResult
 
 PRINTED = 8  # columns in the printed summary
 LEVEL = 24  # characters of a level
@@ -83,7 +83,7 @@ class Explanation(PlainValue):
     notes: tuple[str, ...] = ()  #: what to bear in mind
     #: how columns and rows are compared, in words, after a test with strata or pairs; empty where all rows are exchangeable
     compared: str = ""
-    outcome: TestOutcome | None = field(default=None, repr=False)  #: the result that is explained
+    outcome: TestResult | None = field(default=None, repr=False)  #: the result that is explained
 
     @property
     def sentence(self) -> str:

@@ -22,7 +22,7 @@ from cpmmd.explain.explanation import effect_size
 from cpmmd.explain.values import Explanation
 from cpmmd.monitoring.bets import power_payoffs
 from cpmmd.monitoring.history import COLUMNS, MONITORED
-from cpmmd.results import TestResult
+from cpmmd.procedures.outcome import TestResult
 
 # Of the bet that dates a change. Smaller ones are late where p-values are moderate; larger ones, and the mixture, date a change
 # too early, at a chance dip before it: mean error .6 batches at 0.15 over changes found within five, 1.2 with the mixture.

@@ -23,9 +23,8 @@ from cpmmd.monitoring.answers import LookResult
 from cpmmd.monitoring.bets import Look
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.procedures.fixed import median_kernel
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import TestResult
 from cpmmd.questions.options import TestPlan
-from cpmmd.results import TestResult
 
 # How missing values are dealt with is part of a monitor: one way for all batches, or changing it would change the data.
 OTHER_WAY = (
@@ -163,7 +162,7 @@ class OneRowTest(Procedure):
     citations = ("gretton2012kernel",)
     statistic_meaning = "minus the mean kernel value between the row and the others"
 
-    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:  # noqa: ARG002
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:  # noqa: ARG002
         """Rank the last row of the pool among all."""
         preparation = Preparation.fit(pool, scale="standard")
         rows = preparation.transform(pool)
@@ -199,10 +198,10 @@ class BlockTest:
             outcome = procedure.run(pool, options, np.random.default_rng(seed))
         rank, total = break_ties(outcome, breaking)
         evalue, settled = look.settle(rank, total, 1 / self.plan.options.alpha)
-        return LookResult(look.batches, rank, total, evalue, settled.wealth, TestResult.of(outcome, seed=seed)), settled
+        return LookResult(look.batches, rank, total, evalue, settled.wealth, replace(outcome, seed=seed)), settled
 
 
-def break_ties(outcome: TestOutcome, rng: np.random.Generator) -> tuple[int, int]:
+def break_ties(outcome: TestResult, rng: np.random.Generator) -> tuple[int, int]:
     """Return the rank of the observed statistic among all relabelings, one of its ties' at random, and their number.
 
     Counting ties against rejection is safe for one test. Over a stream it would let the p-value depend on how many ties the pool

@@ -28,7 +28,6 @@ from cpmmd.monitoring.frozen_kernel import FrozenTest, adopt, train
 from cpmmd.monitoring.history import History, keeping
 from cpmmd.monitoring.states import Fitted, State
 from cpmmd.questions.options import TestPlan
-from cpmmd.results import TestResult
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -170,7 +169,7 @@ class DriftDetector(Fitted[State]):
         with threads(validation.jobs(self.n_jobs)), reporting_to(self.progress):
             outcome = self._test.run(pool, options, np.random.default_rng(seed))
         name = f"batch {digest[:12]}" if name is None else str(name)
-        return BatchResult.of(TestResult.of(outcome, seed=seed), batch=name, key=key)
+        return BatchResult.of(replace(outcome, seed=seed), batch=name, key=key)
 
     def check(
         self,

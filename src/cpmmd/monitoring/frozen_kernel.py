@@ -18,7 +18,7 @@ from cpmmd.engines.fixed_reference import FixedReference
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
 from cpmmd.procedures.base import Choice, Procedure, RunOptions
-from cpmmd.procedures.outcome import Evidence, TestOutcome
+from cpmmd.procedures.outcome import Evidence, TestResult
 
 # Of either sample: most methods hold the kernel matrix of the rows that they choose on, here 128 MB.
 TRAIN_ROWS = 2000
@@ -64,7 +64,7 @@ def adopt(kernel: object, reference: Table, *, missing: str, train_fraction: flo
     What has to be fitted (categories, dates, imputation) must not look at rows that are tested, or reference
     and batch would be treated differently: it is fitted on rows set aside. Plain numbers need none, so no row is lost.
     """
-    if isinstance(kernel, TestOutcome):
+    if isinstance(kernel, TestResult):
         if kernel.kernel is None or kernel.preparation is None:
             raise InputError(f"The test {kernel.method} settled on no kernel. Pass the result of another method.")
         columns = (kernel.preparation.number_names, tuple(kernel.preparation.levels))
@@ -113,7 +113,7 @@ class FrozenTest(Procedure):
         """The kernel's family."""
         return (getattr(self.frozen.choice.kernel, "family", None),)
 
-    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Transform the batch, test it; the reference is the pool's X."""
         choice = self.frozen.choice
         of_batch = np.arange(pool.m, pool.m + pool.n)

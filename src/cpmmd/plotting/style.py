@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -12,9 +12,8 @@ from cpmmd.core.arrays import Array
 from cpmmd.core.installation import missing_extra
 from cpmmd.core.text import harmless
 from cpmmd.errors import InputError
-from cpmmd.explain.explanation import explain
 from cpmmd.explain.values import Explanation
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import TestResult
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -109,31 +108,19 @@ def known_fields(kind: Any, record: Mapping[str, object]) -> dict[str, Any]:
 # What a picture is of: every plot takes a result or its explanation, whichever is at hand.
 
 
-Subject = TestOutcome | Explanation
+Subject = TestResult | Explanation
 
 
-@runtime_checkable
-class SelfExplaining(Protocol):
-    """A result that keeps its explanation."""
-
-    def explain(self) -> Explanation:
-        """Return where the samples differ."""
-        ...
-
-
-def outcome_of(subject: Subject) -> TestOutcome:
+def outcome_of(subject: Subject) -> TestResult:
     """Return the result that was passed, or that was explained."""
     outcome = subject.outcome if isinstance(subject, Explanation) else subject
     if outcome is None:
         raise InputError("The picture needs a result. Got an explanation without one; pass the result itself.")
-    if not isinstance(outcome, TestOutcome):
+    if not isinstance(outcome, TestResult):
         raise InputError(f"A picture is of a result or of its explanation. Got {type(subject).__name__} instead.")
     return outcome
 
 
 def explanation_of(subject: Subject) -> Explanation:
     """Return the explanation that was passed, or explain the result."""
-    if isinstance(subject, Explanation):
-        return subject
-    outcome = outcome_of(subject)
-    return outcome.explain() if isinstance(outcome, SelfExplaining) else explain(outcome)
+    return subject if isinstance(subject, Explanation) else outcome_of(subject).explain()

@@ -19,7 +19,7 @@ from cpmmd.engines.memory import DEFAULT_LIMIT
 from cpmmd.errors import InputError
 from cpmmd.evidence import Ranking
 from cpmmd.kernels.base import Kernel
-from cpmmd.procedures.outcome import Evidence, TestOutcome
+from cpmmd.procedures.outcome import Evidence, TestResult
 from cpmmd.selection.values import Calibration
 
 OWN_PERMUTATIONS = 999
@@ -89,7 +89,7 @@ class Procedure(ABC):
         return 0.0
 
     @abstractmethod
-    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Run the test on the rows of both samples, those of X first; returns what :meth:`conclude` does."""
 
     def choose(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> Choice:
@@ -118,7 +118,7 @@ class Procedure(ABC):
         notes: tuple[str, ...] = (),
         exact: bool | None = None,
         **more: Any,
-    ) -> TestOutcome:
+    ) -> TestResult:
         """Return the outcome of a permutation test on this pool, with what the procedure says of itself.
 
         Without ``evidence`` all rows were tested, and chose; ``exact`` is whether the p-value is exact where the design is, if
@@ -129,7 +129,7 @@ class Procedure(ABC):
             train = self.train_share(pool.m + pool.n)
             require_relabelings(evidence.units, pool.design, options.alpha, train=train, price=self.price)
         powerless = note_powerless(ranking.smallest_pvalue, options.alpha, tested_sizes) if options.decides else ()
-        return TestOutcome(
+        return TestResult(
             method=options.method,
             summary=options.summary,
             statistic=ranking.statistic,
@@ -190,7 +190,7 @@ class Procedure(ABC):
         evidence: Evidence | None = None,
         notes: tuple[str, ...] = (),
         **more: Any,
-    ) -> TestOutcome:
+    ) -> TestResult:
         """Return the outcome of a fixed kernel's test, with how it was computed."""
         return self.conclude(
             pool,

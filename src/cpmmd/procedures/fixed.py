@@ -23,7 +23,7 @@ from cpmmd.kernels.base import Tensors, base_kernel
 from cpmmd.kernels.radial import distances
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.outcome import Evidence, TestOutcome
+from cpmmd.procedures.outcome import Evidence, TestResult
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class MedianTest(Procedure):
         """Return the share that gives the median and is not tested: none without a split."""
         return self.train_fraction if self.split else 0.0
 
-    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Take the median, test."""
         split_stream, permutation_stream = rng.spawn(2)
         fitted: Rows = np.arange(pool.m + pool.n)
@@ -132,7 +132,7 @@ class EnergyTest(Procedure):
         """Return the test on the columns as they come."""
         return {"energy": Method(cls, "energy distance, no kernel to choose, no split")}
 
-    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Test the one statistic there is."""
         preparation = Preparation.fit(pool, scale=self.scale)
         test = self.run_kernel(_MinusDistance(), preparation, pool, options, rng)

@@ -35,7 +35,7 @@ from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.outcome import ClassPath, Evidence, TestOutcome
+from cpmmd.procedures.outcome import ClassPath, Evidence, TestResult
 
 RATIO = float(GRID_RATIO)
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
@@ -217,7 +217,7 @@ class FullSampleTest(Procedure):
         """Return the default of the library."""
         return {"cp-full": Method(cls, "CP-MMD on all rows: class and bandwidth chosen under every relabeling (the default)")}
 
-    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Evaluate all paths under common relabelings, score, rank."""
         bin_stream, label_stream, sample_stream = rng.spawn(3)
         layout = Layout.cut(pool.m, pool.n, pool.design, bin_stream, target=self.bins)

@@ -20,7 +20,7 @@ from cpmmd.engines.memory import require_dense
 from cpmmd.evidence import Ranking, upper_ranks
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.outcome import Collection, Evidence, SingleTest, TestOutcome
+from cpmmd.procedures.outcome import Collection, Evidence, SingleTest, TestResult
 
 WEIGHTS = ("uniform", "centred", "increasing", "decreasing")
 GRID_ROWS = 500  # rows of each sample that the authors' grid looks at
@@ -104,7 +104,7 @@ class MMDAgg(Procedure):
         """b1: what the smallest p-value of a single test is decided by."""
         return self.b1
 
-    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Simulate every single test under common relabelings, correct, decide."""
         b1, b2 = (self.b1, self.b2) if options.n_permutations == self.b1 else (options.n_permutations,) * 2
         require_dense(options.memory_limit, rows=pool.m + pool.n, matrices=2, method=type(self).__name__)

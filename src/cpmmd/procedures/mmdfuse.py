@@ -20,7 +20,7 @@ from cpmmd.engines.memory import require_dense
 from cpmmd.evidence import Ranking, upper_ranks
 from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
 from cpmmd.procedures.base import Method, Procedure, RunOptions
-from cpmmd.procedures.outcome import Collection, Evidence, SingleTest, TestOutcome
+from cpmmd.procedures.outcome import Collection, Evidence, SingleTest, TestResult
 
 # The authors' Laplacian is exp(-sqrt(2) d / l): ours, exp(-d / b), at this multiple of l. Their Gaussian is ours.
 CONVENTION = {"laplacian_l1": math.sqrt(0.5)}
@@ -84,7 +84,7 @@ class MMDFuse(Procedure):
         """The authors' 2000."""
         return self.n_permutations
 
-    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Fuse the normalised statistics under every relabeling, rank the observed one."""
         m, n = pool.m, pool.n
         require_dense(options.memory_limit, rows=m + n, matrices=2, method=type(self).__name__)

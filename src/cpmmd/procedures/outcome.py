@@ -1,22 +1,32 @@
-"""What a test found: typed values that every renderer reads. :class:`cpmmd.TestResult` is an outcome that explains itself."""
+"""What a test found: typed values that every renderer reads, and that explain and report themselves.
+
+Explanations and reports are made from results, and stand above them; a result imports them where it is asked for one.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import PlainDict, plain_dict
-from cpmmd.core.text import counted, harmless
+from cpmmd.core.text import SAMPLES, counted, harmless
 from cpmmd.data.design import Design
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.fixed_kernel import Engine
+from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
 from cpmmd.selection.certificates import Certificate
 from cpmmd.selection.values import Calibration, Selection
+
+if TYPE_CHECKING:
+    from cpmmd.explain.values import Explanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +145,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TestOutcome:
+class TestResult:
     """The answer of a two-sample test.
 
     Attributes
@@ -242,6 +252,7 @@ class TestOutcome:
     evidence: Evidence | None = None
     call: str = field(default="")
     ties: int = 1
+    _explanations: dict[tuple[Any, ...], Explanation] = field(default_factory=dict, init=False)
 
     @property
     def reject(self) -> bool:
@@ -258,6 +269,113 @@ class TestOutcome:
         """The answer in one line."""
         words = "The samples differ" if self.reject else "No difference found"
         return f"{words} (p = {self.pvalue:.4g} {'<=' if self.pvalue <= self.alpha else '>'} {self.alpha:g})."
+
+    def explain(self, *, max_rows: int = 2000, top: int = 5, rng: Any = 0, names: Sequence[str] = SAMPLES) -> Explanation:
+        """Return where the samples differ: columns, pairs of columns, rows; asked again, the answer is the same object.
+
+        Parameters
+        ----------
+        max_rows, top, rng, names
+            As for :func:`cpmmd.explain.explain`.
+
+        Returns
+        -------
+        Explanation
+            With ``sentence``, ``columns``, ``pairs``, ``effect``, ...; print it for a summary.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cpmmd import two_sample_test
+        >>> data = np.random.default_rng(0)
+        >>> result = two_sample_test(data.normal(size=(40, 2)), data.normal(size=(40, 2)) + [0, 2], rng=0)
+        >>> result.explain(max_rows=60).columns[0].name
+        '1'
+        """
+        from cpmmd.explain.explanation import explain
+
+        options: dict[str, Any] = {"max_rows": max_rows, "top": top, "rng": rng, "names": names}
+        key = (max_rows, top, rng, tuple(names))
+        if not isinstance(rng, int):
+            return explain(self, **options)
+        if key not in self._explanations:
+            self._explanations[key] = explain(self, **options)
+        return self._explanations[key]
+
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        rows: bool = True,
+        command: str | None = None,
+        title: str | None = None,
+        explanation: Explanation | None = None,
+        explain: bool = True,
+        names: Sequence[str] = SAMPLES,
+    ) -> str:
+        """Return a report for a colleague, and write it when a path is given.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Ends in .html (one file that needs nothing else), .md or .json; without one the HTML text is only returned.
+        rows : bool
+            Whether the values of the rows that speak most for the difference may appear.
+        command : str, optional
+            The shell command that gave the result, for the reader who wants to repeat it.
+        title : str, optional
+            What was compared.
+        explanation : Explanation, optional
+            What :meth:`explain` returned; computed when None.
+        explain : bool
+            False leaves out where the samples differ.
+        names : sequence of str
+            What the two samples are called; an explanation has its own.
+
+        Returns
+        -------
+        str
+            The text of the report.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cpmmd import two_sample_test
+        >>> data = np.random.default_rng(0)
+        >>> result = two_sample_test(data.normal(size=(30, 2)), data.normal(2, 1, size=(30, 2)), rng=0)
+        >>> result.report(title="Before and after", explain=False).startswith("<!doctype html>")
+        True
+        """
+        from cpmmd.report.render import report
+
+        chosen = (explanation or self.try_explain(names)) if explain else None
+        return report(self, path, rows=rows, command=command, title=title, explanation=chosen, names=names)
+
+    def try_explain(self, names: Sequence[str] = SAMPLES) -> Explanation | None:
+        """Return the explanation; None where the data are not at hand or cannot be explained.
+
+        Parameters
+        ----------
+        names : sequence of str
+            What the two samples are called in words.
+
+        Returns
+        -------
+        Explanation or None
+            As :meth:`explain` returns it.
+        """
+        if self.evidence is None:
+            return None
+        try:
+            return self.explain(names=names)
+        except InputError:  # a kernel or sample that cannot be explained: who asks does without
+            return None
+
+    def _repr_html_(self) -> str:
+        """Verdict, where and a small picture, for a notebook; from the same content as the report."""
+        from cpmmd.report.notebook import notebook_html
+
+        return notebook_html(self, self.try_explain())
 
     def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
         """Return the result in plain JSON types.

@@ -22,7 +22,7 @@ from cpmmd.kernels.linear_map import LinearMap
 from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.procedures.base import Choice, Method, Procedure, RunOptions
-from cpmmd.procedures.outcome import Evidence, Splits, TestOutcome
+from cpmmd.procedures.outcome import Evidence, Splits, TestResult
 from cpmmd.selection.certificates import Certificate, certify
 from cpmmd.selection.criteria import ComplexityPenalized, Criterion, Plain, Ratio
 from cpmmd.selection.search import Selector, calibrate, check_family, selector_for
@@ -130,7 +130,7 @@ class SplitTest(Procedure):
         """Return ``train_fraction``, or as much of it as ``max_train_rows`` allows."""
         return min(self.train_fraction, self.max_train_rows / rows)
 
-    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
+    def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Run one split, or several and combine them."""
         if self.n_splits == 1:
             return self._run_split(pool, options, rng)
@@ -147,7 +147,7 @@ class SplitTest(Procedure):
             citations=(*typical.citations, "vovk2020combining", "meinshausen2009pvalues"),
         )
 
-    def _note_powerless(self, outcomes: list[TestOutcome], alpha: float) -> tuple[str, ...]:
+    def _note_powerless(self, outcomes: list[TestResult], alpha: float) -> tuple[str, ...]:
         """Say that even the smallest p-values could not be combined to one that rejects."""
         best = COMBINE[self.combine](np.array([1 / (len(outcome.null_distribution) + 1) for outcome in outcomes]))
         if best <= alpha + 1e-12:
@@ -157,7 +157,7 @@ class SplitTest(Procedure):
             f"{alpha:g}; use more permutations",
         )
 
-    def _run_split(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestOutcome:
+    def _run_split(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Split, calibrate, select, test."""
         split_stream, *training_streams, permutation_stream = rng.spawn(4)
         split, shared = split_pool(pool, self.train_fraction, split_stream, at_most=self.max_train_rows)

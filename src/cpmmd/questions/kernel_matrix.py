@@ -22,9 +22,9 @@ from cpmmd.engines.memory import require_dense
 from cpmmd.errors import InputError
 from cpmmd.evidence import Ranking
 from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD, RunOptions, note_powerless
+from cpmmd.procedures.outcome import TestResult
 from cpmmd.procedures.split import SPECTRAL
 from cpmmd.questions.options import TestOptions
-from cpmmd.results import TestResult
 
 METHOD = "kernel matrix"
 LARGEST = 1e150  # its square, and the sums of as many rows as fit memory, are finite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from cpmmd import registry
@@ -10,8 +11,8 @@ from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.pool import read_pool
 from cpmmd.procedures.base import Procedure
+from cpmmd.procedures.outcome import TestResult
 from cpmmd.questions.options import TestOptions
-from cpmmd.results import TestResult
 
 
 def methods() -> dict[str, str]:
@@ -114,7 +115,7 @@ def two_sample_test(
         "missing": missing,
         **plan.design.call,
     }
-    return TestResult.of(outcome, seed=seed, call=_call(method, seed, repeat))
+    return replace(outcome, seed=seed, call=_call(method, seed, repeat))
 
 
 def _call(method: str | Procedure, seed: int | None, options: dict[str, Any]) -> str:

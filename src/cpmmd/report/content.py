@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from cpmmd.core.plain import PlainDict
-from cpmmd.explain.differences import SAMPLES
+from cpmmd.core.text import SAMPLES
 from cpmmd.explain.values import Explanation
-from cpmmd.procedures.outcome import ClassPath, SingleTest, TestOutcome
+from cpmmd.procedures.outcome import ClassPath, SingleTest, TestResult
 from cpmmd.report.location import where_blocks, without_rare_levels
 from cpmmd.report.page import Facts, Figure, Notes, Number, Page, Section, Table, TableColumn, Text, Verdict, count, line, number
 from cpmmd.selection.certificates import Certificate
@@ -21,7 +21,7 @@ MOST_KERNELS = 10  # rows of a table of kernels
 
 
 def content(
-    result: TestOutcome,
+    result: TestResult,
     *,
     rows: bool = True,
     command: str | None = None,
@@ -63,7 +63,7 @@ def content(
 
 
 def result_page(
-    result: TestOutcome, explanation: Explanation | None, names: Sequence[str], rows: bool, command: str | None, title: str | None
+    result: TestResult, explanation: Explanation | None, names: Sequence[str], rows: bool, command: str | None, title: str | None
 ) -> Page:
     """Return the page of one test."""
     if explanation is not None and not rows:
@@ -78,7 +78,7 @@ def result_page(
     return Page.of(result_verdict(result, explanation), sections, title=title or QUESTION, command=command, call=result.call)
 
 
-def result_verdict(result: TestOutcome, explanation: Explanation | None) -> Verdict:
+def result_verdict(result: TestResult, explanation: Explanation | None) -> Verdict:
     """Return the answer, a sentence or two, and the few numbers that matter."""
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
     below = "at or below" if result.pvalue <= result.alpha else "above"
@@ -110,7 +110,7 @@ def result_verdict(result: TestOutcome, explanation: Explanation | None) -> Verd
 # How sure the answer is.
 
 
-def _assurance(result: TestOutcome, explanation: Explanation | None, names: Sequence[str]) -> Section:
+def _assurance(result: TestResult, explanation: Explanation | None, names: Sequence[str]) -> Section:
     """Return the section on level, resolution, certificate and remarks."""
     mt, nt = result.tested_sizes
     tested = "all rows" if result.sizes == (mt, nt) else f"{count(mt)} of {names[0]} and {count(nt)} of {names[1]}"
@@ -135,7 +135,7 @@ def _assurance(result: TestOutcome, explanation: Explanation | None, names: Sequ
     return Section.of("assurance", "How sure", [Facts.of(facts), table, Notes.of([*result.notes, *said])])
 
 
-def _level(result: TestOutcome) -> str:
+def _level(result: TestResult) -> str:
     if result.design is not None and not result.design.exact:
         return f"{result.alpha:g}, approximately: blocks of rows are exchangeable as far as dependence fades within their length"
     if not result.exact:
@@ -143,7 +143,7 @@ def _level(result: TestOutcome) -> str:
     return f"{result.alpha:g}, exact: if both samples came from one distribution, p would fall to it at most that often"
 
 
-def _resolution(result: TestOutcome) -> str:
+def _resolution(result: TestResult) -> str:
     total = len(result.null_distribution)
     if result.exhaustive:
         return f"all {count(total + 1)}; p has no error from drawing"
@@ -176,7 +176,7 @@ def _certificate(certificate: Certificate) -> Table:
 # The evidence: how the statistic compares with its relabelings, and which kernels were looked at.
 
 
-def _evidence(outcome: TestOutcome) -> Section:
+def _evidence(outcome: TestResult) -> Section:
     said, chosen, splits = _comparison(outcome), outcome.selected_class, outcome.splits
     kernel = None if outcome.kernel is None else str(outcome.kernel)
     if kernel and chosen is not None and chosen.coordinates:
@@ -207,7 +207,7 @@ def _evidence(outcome: TestOutcome) -> Section:
     return Section.of("evidence", "How it was done", blocks)
 
 
-def _comparison(outcome: TestOutcome) -> str:
+def _comparison(outcome: TestResult) -> str:
     """Say in a sentence how p came about."""
     if outcome.splits is not None:
         return f"p = {number(outcome.pvalue)} combines several splits; shown is the split with the median p-value."
@@ -221,7 +221,7 @@ def _comparison(outcome: TestOutcome) -> str:
     )
 
 
-def _selection_figures(outcome: TestOutcome) -> list[Figure]:
+def _selection_figures(outcome: TestResult) -> list[Figure]:
     path = None if outcome.selection is None else outcome.selection.path
     figures = []
     if isinstance(path, BandwidthPath) or any(len(one.bandwidths) for one in outcome.classes):

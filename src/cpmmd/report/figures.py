@@ -22,7 +22,7 @@ from cpmmd.explain.columns import date_text
 from cpmmd.explain.differences import Histogram
 from cpmmd.explain.values import Explanation
 from cpmmd.plotting import style
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import TestResult
 from cpmmd.report.page import Figure, Page, walk
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _tidy(ax: Axes) -> None:
     ax.set_ylabel(textwrap.fill(ax.get_ylabel(), UPWARDS))
 
 
-def result_drawings(result: TestOutcome, explanation: Explanation | None) -> Drawings:
+def result_drawings(result: TestResult, explanation: Explanation | None) -> Drawings:
     """Return what draws each picture of one test."""
     subject = result if explanation is None else explanation
     return {

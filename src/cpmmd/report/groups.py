@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cpmmd.core.text import harmless
 from cpmmd.explain.differences import quote_name
 from cpmmd.explain.values import Explanation
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import TestResult
 from cpmmd.report.location import where_blocks
 from cpmmd.report.page import NOTHING, Details, Facts, Number, Page, Section, Table, Text, Verdict, count, filled, line
 from cpmmd.report.render import write_page
@@ -23,7 +23,7 @@ class ComparedGroup:
     """A group against the rest, which is the first sample of its test."""
 
     name: str  # what the group is called
-    outcome: TestOutcome  # its test
+    outcome: TestResult  # its test
     adjusted: float  # its p-value, adjusted for the number of groups
     reject: bool  # whether it differs
     explanation: Explanation | None = None  # where

@@ -7,7 +7,7 @@ from html import escape
 
 from cpmmd.errors import MissingExtraError
 from cpmmd.explain.values import Explanation
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import TestResult
 from cpmmd.report.content import result_verdict
 from cpmmd.report.figures import png_picture, result_drawings
 from cpmmd.report.location import column_list
@@ -19,7 +19,7 @@ BOX = "border-left: 4px solid {colour}; padding: 2px 12px; max-width: 46em"
 FOUND, QUIET = "#d55e00", "#0072b2"
 
 
-def notebook_html(outcome: TestOutcome, explanation: Explanation | None) -> str:
+def notebook_html(outcome: TestResult, explanation: Explanation | None) -> str:
     """Return a few lines of HTML: nothing is loaded, nothing runs, every name from the data is escaped."""
     verdict = result_verdict(outcome, explanation)
     numbers = " · ".join(f"{escape(n.label)} <b>{escape(n.value)}</b>" for n in verdict.numbers)
@@ -41,7 +41,7 @@ def _where(explanation: Explanation) -> str:
     return f"<table style='color: inherit'>{head}{''.join(cells)}</table>"
 
 
-def _picture(outcome: TestOutcome, explanation: Explanation | None) -> str:
+def _picture(outcome: TestResult, explanation: Explanation | None) -> str:
     """Return the leading columns as a picture, or the null distribution; nothing where matplotlib is not installed."""
     shows_where = explanation is not None and outcome.reject
     name = "column-differences" if shows_where else "null-distribution"

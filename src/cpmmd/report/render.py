@@ -15,10 +15,9 @@ from typing import Any
 from cpmmd.core import validation
 from cpmmd.core.atomic import write_whole
 from cpmmd.core.plain import from_plain
-from cpmmd.core.text import has_right_to_left
-from cpmmd.explain.differences import SAMPLES
+from cpmmd.core.text import SAMPLES, has_right_to_left
 from cpmmd.explain.values import Explanation
-from cpmmd.procedures.outcome import TestOutcome
+from cpmmd.procedures.outcome import TestResult
 from cpmmd.report.content import result_page
 from cpmmd.report.figures import Drawings, axis_names, draw_figures, result_drawings
 from cpmmd.report.location import without_rare_levels
@@ -29,7 +28,7 @@ INERT = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<
 
 
 def report(
-    result: TestOutcome,
+    result: TestResult,
     path: str | os.PathLike[str] | None = None,
     *,
     rows: bool = True,

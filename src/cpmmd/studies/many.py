@@ -13,9 +13,9 @@ from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
 from cpmmd.errors import CpmmdError, InputError, name_some
 from cpmmd.procedures.base import Procedure
+from cpmmd.procedures.outcome import TestResult
 from cpmmd.questions.options import TestOptions
 from cpmmd.questions.two_sample import two_sample_test
-from cpmmd.results import TestResult
 from cpmmd.studies.multiplicity import find_correction
 
 Pair = tuple[object, object]
