@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 from scipy.special import ndtri
@@ -47,7 +49,8 @@ def describe(read: ReadColumn, parts: dict[str, float]) -> ColumnDifference:
             names = ["true" if boolean and value else "false" if boolean else f"{value:.6g}" for value in values]
     else:
         levels = dict(list(read.shares.items())[:LEVELS])
-        distance = sum(abs(q - p) for p, q in read.shares.values()) / 2
+        # Not sum(): from Python 3.12 on it rounds otherwise, and the digits would depend on the version.
+        distance = reduce(add, (abs(q - p) for p, q in read.shares.values()), 0.0) / 2
         names, counts = list(read.levels.names), np.bincount(read.levels.codes, minlength=len(read.levels.names))
     rare = frozenset(name for name, few in zip(names, read.strata.rare(counts), strict=False) if few)
     shown = _histogram(read, names)

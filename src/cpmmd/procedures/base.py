@@ -13,7 +13,7 @@ import numpy as np
 from cpmmd.core.arrays import Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
-from cpmmd.draws.enough import require_relabelings
+from cpmmd.draws.layout import require_relabelings
 from cpmmd.engines.fixed_kernel import KernelTest, kernel_test
 from cpmmd.engines.memory import DEFAULT_LIMIT
 from cpmmd.errors import InputError

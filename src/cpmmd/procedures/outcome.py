@@ -373,7 +373,7 @@ class TestResult:
 
     def _repr_html_(self) -> str:
         """Verdict, where and a small picture, for a notebook; from the same content as the report."""
-        from cpmmd.report.notebook import notebook_html
+        from cpmmd.report.render import notebook_html
 
         return notebook_html(self, self.try_explain())
 

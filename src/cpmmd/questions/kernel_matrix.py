@@ -14,8 +14,7 @@ from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.design import AUTO, BLOCKS_NOTE, Design, DesignOptions, all_codes, make_design
 from cpmmd.data.table import read_table
-from cpmmd.draws.enough import require_relabelings
-from cpmmd.draws.layout import Layout
+from cpmmd.draws.layout import Layout, require_relabelings
 from cpmmd.engines.dense import rank_matrix
 from cpmmd.engines.fixed_kernel import Engine, rank_spectral
 from cpmmd.engines.memory import require_dense

@@ -14,7 +14,7 @@ from cpmmd.core.progress import Progress, report, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.design import PAIR, Design
 from cpmmd.data.pool import Pool, read_pool, take_rows
-from cpmmd.draws.enough import units_needed
+from cpmmd.draws.layout import units_needed
 from cpmmd.errors import InputError, Setting, TooFewUnitsError
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.questions.options import TestOptions
