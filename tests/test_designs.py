@@ -10,7 +10,7 @@ import pytest
 from cpmmd import Bandwidth, FullSampleTest, KernelClass, MMDAgg, MMDFuse, two_sample_test
 from cpmmd.data.design import Design
 from cpmmd.draws.layout import Layout
-from cpmmd.kernels.bandwidth import Bandwidth as Family
+from cpmmd.kernels.families import Bandwidth as Family
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.statistics.forms import EqualCounts, Free, General, Paired, form_of
 

@@ -24,7 +24,7 @@ from cpmmd import (
     save_kernel,
 )
 from cpmmd.errors import CpmmdError, InputError
-from cpmmd.kernels.radial import RadialKernel
+from cpmmd.kernels.collection import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.storage.container import BLANK, LENGTH, _checksum, _checksum_place, read_file, write_file
 

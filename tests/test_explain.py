@@ -31,7 +31,7 @@ from cpmmd.explain.explanation import effect_size
 from cpmmd.explain.rows import cross_fitted
 from cpmmd.explain.strata import OneStratum
 from cpmmd.explain.values import typical
-from cpmmd.kernels.radial import RadialKernel
+from cpmmd.kernels.collection import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.outcome import Evidence
 from helpers import light, shared_data

@@ -10,7 +10,7 @@ from cpmmd import CpmmdError, MMDAgg, MMDFuse, two_sample_test
 from cpmmd.draws.labels import Relabelings, draw_labels
 from cpmmd.draws.layout import Layout
 from cpmmd.engines import dense
-from cpmmd.kernels.radial import PROFILES, RadialKernel, distances
+from cpmmd.kernels.collection import PROFILES, RadialKernel, distances
 from cpmmd.procedures.mmdagg import aggregate, bandwidth_grid, bandwidth_weights
 from cpmmd.statistics import mmd
 from helpers import assert_level, golden_pairs, most_rejections, null_pvalues

@@ -8,13 +8,13 @@ from .core.progress import Meter as Meter
 from .equivalence.result import EquivalenceResult as EquivalenceResult
 from .errors import CpmmdError as CpmmdError
 from .explain.values import Explanation as Explanation
-from .kernels.bandwidth import Bandwidth as Bandwidth
-from .kernels.bandwidth import LaplacianL1 as LaplacianL1
-from .kernels.bandwidth import Radius as Radius
 from .kernels.deep.families import Deep as Deep
 from .kernels.deep.families import Mixture as Mixture
+from .kernels.families import Bandwidth as Bandwidth
+from .kernels.families import LaplacianL1 as LaplacianL1
+from .kernels.families import Polynomial as Polynomial
+from .kernels.families import Radius as Radius
 from .kernels.linear_map import LinearMap as LinearMap
-from .kernels.polynomial import Polynomial as Polynomial
 from .monitoring.answers import MonitorAnswer as MonitorAnswer
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History

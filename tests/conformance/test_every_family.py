@@ -6,7 +6,7 @@ import pytest
 from cpmmd import Ascent, Deep, Mixture, Plain, SplitTest, load_kernel, registry, save_kernel, two_sample_test
 from cpmmd.data.preparation import PreparedPool
 from cpmmd.kernels.base import Kernel, TrainedFamily
-from cpmmd.kernels.radial import PROFILES, RadialKernel
+from cpmmd.kernels.collection import PROFILES, RadialKernel
 from cpmmd.selection.search import selector_for
 from cpmmd.storage.kernels import describe_method, restore_method
 

@@ -11,9 +11,10 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Objects, Rows
 from cpmmd.core.text import counted
 from cpmmd.data.design import AUTO, BLOCKS_NOTE, GROUPS, STRATA, Coded, Design, DesignOptions, all_codes, both, codes, make_design
+from cpmmd.data.missing import IMPUTE, check_present, drop_missing, find_gaps
 from cpmmd.data.notices import block_length, notices, telling_columns
 from cpmmd.data.numbers import Chosen, Numbers, Stacked
-from cpmmd.data.table import IMPUTE, Table, check_present, drop_missing, find_gaps, read_table
+from cpmmd.data.table import Table, read_table
 from cpmmd.errors import Field, InputError, Said, SampleName, Words, name_some
 
 OTHER_COLUMNS = (

@@ -16,8 +16,8 @@ from cpmmd.core.plain import PlainValue
 from cpmmd.core.text import harmless
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
-from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import Kernel
+from cpmmd.kernels.families import Bandwidth
 from cpmmd.kernels.scaled import ScaledKernel
 
 # The coordinates in which differences are measured: each column in standard deviations within the samples.

@@ -12,8 +12,8 @@ from cpmmd.core.arrays import Array, Labels
 from cpmmd.core.text import counted
 from cpmmd.data.preparation import PreparedPool
 from cpmmd.errors import InputError
-from cpmmd.kernels.bandwidth import FeatureKernel
 from cpmmd.kernels.base import Description, Tensors, TrainedFamily
+from cpmmd.kernels.families import FeatureKernel
 
 if TYPE_CHECKING:
     import torch

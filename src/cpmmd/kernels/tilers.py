@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.core.arrays import Array, Floating
-from cpmmd.kernels.bandwidth import Bandwidth, FeatureKernel
 from cpmmd.kernels.base import GAUSSIAN, Kernel
+from cpmmd.kernels.families import Bandwidth, FeatureKernel
 from cpmmd.kernels.scaled import Lifted, ScaledKernel, ScaleFamily, refuse_overflow
 
 Tile = npt.NDArray[np.float32]

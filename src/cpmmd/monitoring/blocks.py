@@ -13,10 +13,11 @@ from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import keyed_rng, short_seed
 from cpmmd.core.text import counted
 from cpmmd.data.design import as_texts
+from cpmmd.data.missing import check_present, drop_missing, find_gaps
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import Pool, lay_out
 from cpmmd.data.preparation import Preparation
-from cpmmd.data.table import Table, check_present, drop_missing, find_gaps
+from cpmmd.data.table import Table
 from cpmmd.errors import InputError, name_some
 from cpmmd.evidence import Ranking
 from cpmmd.monitoring.answers import LookResult

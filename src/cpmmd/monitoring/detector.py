@@ -18,9 +18,10 @@ from cpmmd.core.progress import reporting_to
 from cpmmd.core.seeds import resolve_seed, short_seed
 from cpmmd.data.conform import conform
 from cpmmd.data.design import DesignOptions
+from cpmmd.data.missing import find_gaps
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables, lay_out
-from cpmmd.data.table import Table, find_gaps, read_table
+from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError, Setting
 from cpmmd.monitoring.answers import BatchResult, CheckedBatch, content_digest
 from cpmmd.monitoring.checking import BatchCheck, Source

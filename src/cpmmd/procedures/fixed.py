@@ -18,9 +18,9 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.data.splitting import split_pool
 from cpmmd.engines.fixed_kernel import DENSE_ROWS
 from cpmmd.engines.paths import MEDIAN_ROWS
-from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import Tensors, base_kernel
-from cpmmd.kernels.radial import distances
+from cpmmd.kernels.collection import distances
+from cpmmd.kernels.families import Bandwidth
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.outcome import Evidence, TestResult

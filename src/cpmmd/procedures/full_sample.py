@@ -30,9 +30,8 @@ from cpmmd.engines.paths import (
 )
 from cpmmd.errors import InputError
 from cpmmd.evidence import Ranking, tail_scores
-from cpmmd.kernels.bandwidth import Bandwidth, LaplacianL1, Radius
 from cpmmd.kernels.base import Kernel
-from cpmmd.kernels.polynomial import Polynomial
+from cpmmd.kernels.families import Bandwidth, LaplacianL1, Polynomial, Radius
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.outcome import ClassPath, Evidence, TestResult

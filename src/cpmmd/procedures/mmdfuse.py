@@ -18,7 +18,7 @@ from cpmmd.draws.layout import Layout
 from cpmmd.engines.dense import pooled_statistics
 from cpmmd.engines.memory import require_dense
 from cpmmd.evidence import Ranking, upper_ranks
-from cpmmd.kernels.radial import RadialKernel, collection_names, distances, profile
+from cpmmd.kernels.collection import RadialKernel, collection_names, distances, profile
 from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.outcome import Collection, Evidence, SingleTest, TestResult
 

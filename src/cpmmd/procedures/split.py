@@ -15,11 +15,10 @@ from cpmmd.data.preparation import Preparation, PreparedPool
 from cpmmd.data.splitting import split_pool
 from cpmmd.engines.fixed_kernel import KernelTest
 from cpmmd.engines.memory import require_training
-from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import TrainedFamily
 from cpmmd.kernels.deep.families import Deep, Mixture
+from cpmmd.kernels.families import Bandwidth, Polynomial
 from cpmmd.kernels.linear_map import LinearMap
-from cpmmd.kernels.polynomial import Polynomial
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.procedures.base import Choice, Method, Procedure, RunOptions
 from cpmmd.procedures.outcome import Evidence, Splits, TestResult

@@ -10,8 +10,8 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import SAMPLES
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import ClassPath, SingleTest, TestResult
-from cpmmd.report.location import where_blocks, without_rare_levels
 from cpmmd.report.page import Facts, Figure, Notes, Number, Page, Section, Table, TableColumn, Text, Verdict, count, line, number
+from cpmmd.report.where import where_blocks, without_rare_levels
 from cpmmd.selection.certificates import Certificate
 from cpmmd.selection.values import BandwidthPath, TrainingHistory
 

@@ -10,9 +10,9 @@ from cpmmd.core.text import harmless
 from cpmmd.explain.differences import quote_name
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestResult
-from cpmmd.report.location import where_blocks
 from cpmmd.report.page import NOTHING, Details, Facts, Number, Page, Section, Table, Text, Verdict, count, filled, line
 from cpmmd.report.render import write_page
+from cpmmd.report.where import where_blocks
 
 OPEN = 3  # groups whose columns are seen at once
 NAMED = 3  # columns of a group in the table

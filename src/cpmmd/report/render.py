@@ -22,7 +22,6 @@ from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestResult
 from cpmmd.report.content import result_page, result_verdict
 from cpmmd.report.figures import Drawings, axis_names, draw_figures, png_picture, result_drawings
-from cpmmd.report.location import column_list, without_rare_levels
 from cpmmd.report.page import (
     FOREIGN,
     NOTHING,
@@ -38,6 +37,7 @@ from cpmmd.report.page import (
     format_of,
     number,
 )
+from cpmmd.report.where import column_list, without_rare_levels
 
 # JSON may end up inside a page or a terminal: nothing in it opens a tag or leaves ASCII.
 INERT = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})

@@ -15,7 +15,7 @@ from cpmmd.core.installation import missing_extra
 from cpmmd.core.plain import PlainDict, from_plain
 from cpmmd.errors import InputError, unknown_name
 from cpmmd.kernels.base import Kernel, Tensors
-from cpmmd.kernels.radial import RADIAL, RadialKernel
+from cpmmd.kernels.collection import RADIAL, RadialKernel
 from cpmmd.kernels.regularised import REGULARISED, RegularisedKernel
 from cpmmd.procedures.full_sample import KernelClass
 from cpmmd.selection.values import Ascent

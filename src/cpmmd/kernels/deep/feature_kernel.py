@@ -18,10 +18,10 @@ from cpmmd.core.arrays import Array, Labels
 from cpmmd.core.plain import PlainDict
 from cpmmd.data.preparation import PreparedPool
 from cpmmd.errors import InputError
-from cpmmd.kernels.bandwidth import Bandwidth, FeatureKernel
 from cpmmd.kernels.base import Description, Kernel, Tensors
 from cpmmd.kernels.deep.families import Deep
 from cpmmd.kernels.deep.networks import Mlp, ModuleNetwork, Network, Parameters, SpectralNorms
+from cpmmd.kernels.families import Bandwidth, FeatureKernel
 from cpmmd.kernels.linear_map import LinearMap, LinearMapKernel
 
 

@@ -11,11 +11,11 @@ from torch import nn
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.data.preparation import PreparedPool
-from cpmmd.kernels.bandwidth import Bandwidth
 from cpmmd.kernels.base import Description, FrozenKernel, Tensors
 from cpmmd.kernels.deep.families import Mixture
 from cpmmd.kernels.deep.feature_kernel import DeepKernel, DeepTrainable, gaussian_gram
 from cpmmd.kernels.deep.networks import Parameters
+from cpmmd.kernels.families import Bandwidth
 
 SCALARS = ("log_feature_bandwidth", "log_input_bandwidth", "logit_epsilon")
 

@@ -14,8 +14,8 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict
 from cpmmd.errors import unknown_name
-from cpmmd.kernels.bandwidth import Bandwidth, LaplacianL1
 from cpmmd.kernels.base import LAPLACIAN, BaseKernel, Description, FrozenKernel
+from cpmmd.kernels.families import Bandwidth, LaplacianL1
 
 RADIAL = "radial"  # what files call the family of these kernels: it is a list of names, not a class
 
