@@ -38,7 +38,7 @@ def demonstrate(folder: str, *, force: bool = False) -> None:
     except OSError as error:
         raise InputError(f"The demo cannot write to {folder!r} ({error.strerror}). Name another folder.") from error
     say(f"Breast cancer data of scikit-learn, {len(names)} measurements a tumour. Benign against malignant, {ROWS} of each:")
-    report = str(place / "report.html") if all(map(find_spec, ("jinja2", "matplotlib"))) else None
+    report = str(place / "report.html") if find_spec("matplotlib") else None
     _compare([str(benign), str(malignant)], report, force=force)
     say()
     say("Benign against other benign ones:")

@@ -151,7 +151,7 @@ class Answering:
         from cpmmd.report.page import format_of
 
         if format_of(self.report) == "html":
-            require("An HTML report", ("jinja2", "matplotlib"), "report")
+            require("An HTML report", ("matplotlib",), "report")
         check_output(self.report, "report", force=self.force, inputs=files)
 
     def exit(self, found: bool, failed: bool = False) -> typer.Exit:
