@@ -1,6 +1,6 @@
 """Families of one bandwidth: k of the distance of rows, their L1 distance, their difference in length, their monomials.
 
-A family says what is a distance; the exponential of it is in ``base.py``, and in single precision in ``tilers.py``. The kernels of
+A family says what a distance is. Its exponential is in ``base.py``, and in single precision in ``tilers.py``. The kernels of
 MMDAgg and MMD-FUSE, as their authors write them, are in ``collection.py``.
 """
 
