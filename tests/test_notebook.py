@@ -1,12 +1,15 @@
 """Results in a notebook: a short repr, and HTML with verdict, where and a picture, from the same content as the report."""
 
+from importlib import import_module
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from cpmmd import kernel_matrix_test, methods, plotting, two_sample_test
-from cpmmd.report import notebook
+from cpmmd.errors import MissingExtraError
+from cpmmd.explain import explanation
 from helpers import HOSTILE_NAMES, Page, light
 
 DATA = np.random.default_rng(0)
@@ -47,9 +50,9 @@ def test_a_kernel_matrix_and_a_missing_matplotlib_show_what_they_can(monkeypatch
     assert "No difference found" in kernel_matrix_test(K, 30, rng=0)._repr_html_()
 
     def absent(_):
-        raise notebook.MissingExtraError("no matplotlib")
+        raise MissingExtraError("no matplotlib")
 
-    monkeypatch.setattr(notebook, "png_picture", absent)
+    monkeypatch.setattr(import_module("cpmmd.report.render"), "png_picture", absent)
     assert not Page(two_sample_test(X, Y, rng=0)._repr_html_()).all("img")
 
 
@@ -62,11 +65,8 @@ def test_hostile_names_are_escaped(name):
 
 
 def test_it_is_explained_once(monkeypatch):
-    import cpmmd.results
-
-    calls = []
-    explain = cpmmd.results.explain
-    monkeypatch.setattr(cpmmd.results, "explain", lambda *a, **k: calls.append(1) or explain(*a, **k))
+    calls, explain = [], explanation.explain
+    monkeypatch.setattr(explanation, "explain", lambda *a, **k: calls.append(1) or explain(*a, **k))
     result = two_sample_test(X, Y, rng=0)
     result._repr_html_()
     result.report()

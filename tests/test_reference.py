@@ -125,17 +125,17 @@ def test_what_people_call_has_an_example_and_is_most_of_what_is_named():
 
 def comments_of(kind):
     """Return the comment of each field of a dataclass: behind it, or above it (for several: ``a, b: ...``)."""
-    lines, found, above = inspect.getsource(kind).splitlines(), {}, ""
-    for line in lines:
+    found, above, open_ = {}, "", False  # the comment above, and whether it goes on
+    for line in inspect.getsource(kind).splitlines():
         field = re.match(r"    (\w+): ", line)
         if line.startswith("    #"):
-            above += line.strip("#: ") + " "
+            above, open_ = (above if open_ else "") + line.strip("#: ") + " ", True
         elif field:
-            comment = line.partition("  #")[2] or above
+            comment, open_ = line.partition("  #")[2] or above, False
             found |= {field[1]: comment} if comment else {}
             above = above if re.match(rf"[\w, ]*\b{field[1]}\b[\w, ]*:", above) else ""
         else:
-            above = ""
+            above, open_ = "", False
     return found
 
 
