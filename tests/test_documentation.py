@@ -130,3 +130,15 @@ def test_internal_links_lead_somewhere(page):
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", text):
         assert ((ROOT / page).parent / target).exists(), target
+
+
+def test_the_map_names_files_and_functions_that_are_there():
+    text = (ROOT / "docs/design.md").read_text()
+    source = ROOT / "src/cpmmd"
+    for path in set(re.findall(r"`([a-z_]+/[\w/]+\.py)`", text)) - {"questions/x.py", "statistics/x.py"}:
+        assert (source / path).exists() or (ROOT / path).exists(), path
+    walk = text.partition("## A stranger's walk")[2].partition("\n## ")[0]
+    steps = re.findall(r"\d+\. `([\w/]+\.py)`, `([\w.]+)`", walk)
+    assert 10 <= len(steps) <= 12
+    for path, name in steps:
+        assert re.search(rf"^\s*def {name.split('.')[-1]}\(", (source / path).read_text(), flags=re.MULTILINE), (path, name)
