@@ -95,9 +95,9 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     from filelock import FileLock
 
     target = Path(path).resolve()
-    lock = FileLock(target.with_name(f".{target.name}.lock"), poll_interval=0.01)
+    lock = FileLock(target.with_name(f".{target.name}.lock"))
     try:
-        lock.acquire()
+        lock.acquire(poll_interval=0.01)
     except OSError as error:
         raise InputError(
             f"{str(path)!r} cannot be locked ({error.strerror}). Its folder must be there and writable.", file=str(path)
