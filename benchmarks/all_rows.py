@@ -15,7 +15,7 @@ from scipy.sparse.linalg import eigsh
 
 from cpmmd import FullSampleTest
 from cpmmd.engines.directions import Directions
-from cpmmd.engines.paths import PLAIN, Path, View
+from cpmmd.engines.paths import UNREGULARISED, Path, View
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.full_sample import KernelClass, Views
 
@@ -42,7 +42,7 @@ def spectral_path(view: View, path: Path) -> Path:
         for member in np.flatnonzero(path.bandwidths == bandwidth):
             sums = bin_features(K, largest, float(path.gammas[member]), view.layout.size)
             flat = Directions(sums, np.ones(sums.shape[1]), mean, sums)
-            values[member] = flat.statistics(view.layout, [PLAIN])[0]
+            values[member] = flat.statistics(view.layout, [UNREGULARISED])[0]
     return replace(path, mmd2=values, directions={}, landmarks=None)
 
 

@@ -205,23 +205,25 @@ def tep(count: int = 40) -> None:
     runs, rng = normal_runs(arrays), np.random.default_rng(0)
     every = [(i, j) for i in range(len(runs)) for j in range(i)]
     pairs = [(runs[i], runs[j]) for i, j in (every[k] for k in rng.permutation(len(every))[:count])]
-    train, steady = (arrays[name].astype(np.float64) for name in ("normal_train", "normal_test"))
+    train, has_equal_counts = (arrays[name].astype(np.float64) for name in ("normal_train", "normal_test"))
     drawn = [[runs[i] for i in np.random.default_rng(100 + k).permutation(len(runs))[:10]] for k in range(count)]
     print(f"{len(runs)} different normal runs of {RUN_ROWS} rows, {count} pairs", flush=True)
     methods = ("cp-full", MedianTest(scale="standard"))
-    length = max(chosen_length([train, steady], method) for method in methods)  # one for both: it is the rows that are dependent
+    length = max(
+        chosen_length([train, has_equal_counts], method) for method in methods
+    )  # one for both: it is the rows that are dependent
     for method in methods:
         print(f"\n{method}", flush=True)
         for name, design in (("rows one by one", {}), *((f"blocks={k}", {"blocks": k}) for k in (20, length, "auto"))):
             print(f"run v run, {name}: {rate_of(pairs, method=method, **design)[0]}", flush=True)
         rejected = [run_groups(ten[:5], ten[5:], method=method).reject for ten in drawn]
         print(f"5 v 5 runs as groups, {count} draws: rejected {np.mean(rejected):.3f}", flush=True)
-        whole = two_sample_test(train, steady, method=method, blocks="auto", rng=0)
+        whole = two_sample_test(train, has_equal_counts, method=method, blocks="auto", rng=0)
         print(f"the two long normal runs, {whole.design}: p = {whole.pvalue:.3f}", flush=True)
         for fault in (*FAULTS, *HIDDEN):
             after, faulty = arrays[f"fault{fault:02d}_test"][RUN_ROWS:], arrays[f"fault{fault:02d}_train"]
-            blocks = two_sample_test(steady, after.astype(np.float64), method=method, blocks="auto", rng=0)
-            short = two_sample_test(steady, after.astype(np.float64), method=method, blocks=length, rng=0)
+            blocks = two_sample_test(has_equal_counts, after.astype(np.float64), method=method, blocks="auto", rng=0)
+            short = two_sample_test(has_equal_counts, after.astype(np.float64), method=method, blocks=length, rng=0)
             groups = run_groups(runs, [after[:RUN_ROWS].astype(np.float64), faulty[:RUN_ROWS].astype(np.float64)], method=method)
             print(
                 f"normal v fault {fault}: {blocks.design}: p = {blocks.pvalue:.3f}; {short.design}: p = {short.pvalue:.3f}; "

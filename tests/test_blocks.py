@@ -23,15 +23,15 @@ def _trait_by_hand(values, *, squared):
 
 def _needed_by_hand(trait, sure):
     """The rows that one trait needs, lag by lag."""
-    missed, variance, squares, last, counted = 0.0, 1.0, 0.0, 0, True
+    missed, variance, squares, last, pluralize = 0.0, 1.0, 0.0, 0, True
     for k in range(1, max(map(len, trait))):
         parts = [part for part in trait if len(part) > k]
         rows = sum(map(len, parts))
         r = sum(float(part[k:] @ part[:-k]) for part in parts) / rows
         bartlett = np.sqrt((1 + 2 * squares) / rows)
         bound = sure * bartlett
-        counted = r > bound or (counted and r > max(2 / np.sqrt(rows), 1.2 * bartlett))
-        if counted:
+        pluralize = r > bound or (pluralize and r > max(2 / np.sqrt(rows), 1.2 * bartlett))
+        if pluralize:
             missed, variance, squares, last = missed + 2 * k * r, variance + 2 * r, squares + r**2, k
         if r < -bound or k - last >= 50:
             break
@@ -156,12 +156,12 @@ def test_samples_too_short_for_their_dependence_are_refused_with_what_helps(tmp_
 def test_processes_of_normal_and_faulty_operation():
     """Two long normal runs are not told apart, and a fault is; rows one by one would tell all runs apart."""
     arrays = np.load(shared_data("tep.npz"))
-    train, steady, fault = (arrays[name].astype(float) for name in ("normal_train", "normal_test", "fault04_test"))
-    normal = two_sample_test(train, steady, blocks="auto", rng=0)
+    train, has_equal_counts, fault = (arrays[name].astype(float) for name in ("normal_train", "normal_test", "fault04_test"))
+    normal = two_sample_test(train, has_equal_counts, blocks="auto", rng=0)
     assert not normal.reject
     assert normal.design.block_rows > 100
-    assert two_sample_test(train, steady, method="median", scale="standard", rng=0).reject
-    assert two_sample_test(steady, fault[160:], blocks="auto", rng=0).reject
+    assert two_sample_test(train, has_equal_counts, method="median", scale="standard", rng=0).reject
+    assert two_sample_test(has_equal_counts, fault[160:], blocks="auto", rng=0).reject
 
 
 @pytest.mark.statistical

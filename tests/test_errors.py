@@ -11,7 +11,7 @@ import pytest
 
 import cpmmd
 from cpmmd.cli.failures import calling_samples, in_command_words
-from cpmmd.errors import CpmmdError, CpmmdWarning, InputError, Note, SampleName, Setting, unknown_name
+from cpmmd.errors import CpmmdError, CpmmdWarning, InputError, Note, ParameterReference, SampleName, unknown_name
 
 SOURCE = Path(cpmmd.__file__).parent
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -78,14 +78,14 @@ def test_an_error_travels_between_processes(case):
 def test_a_sentence_without_fields_is_left_alone():
     assert str(InputError("a column called {x} and 100%", file="a.csv")) == "a column called {x} and 100%"
     assert str(InputError("{name} must be {rule}", name="{braces}", rule="kept")) == "{braces} must be kept"
-    assert str(InputError("{it}", it=Setting("alpha"))) == "alpha=..."
+    assert str(InputError("{it}", it=ParameterReference("alpha"))) == "alpha=..."
     assert str(InputError("in {it}", it=SampleName("x"))) == "in sample x"
     assert "Did you mean 'median'" in str(unknown_name("method", "medain", ["median"]))
 
 
 @pytest.mark.parametrize("kind", [Note, CpmmdWarning, InputError])
 def test_every_sentence_can_be_said_in_other_words_and_travels(kind):
-    said = kind("column {name!r}: name groups with {setting}", name="{a}", setting=Setting("groups", "a b"))
+    said = kind("column {name!r}: name groups with {setting}", name="{a}", setting=ParameterReference("groups", "a b"))
     for one in (said, pickle.loads(pickle.dumps(said))):
         assert str(one) == "column '{a}': name groups with groups='a b'"
         assert in_command_words(one) == "column '{a}': name groups with --group-by a b"

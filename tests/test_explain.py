@@ -21,7 +21,7 @@ from cpmmd import (
     methods,
     two_sample_test,
 )
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 from cpmmd.data.pool import read_pool
 from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.layout import Layout
@@ -267,10 +267,10 @@ def test_no_difference_is_not_talked_up():
 
 
 def test_names_are_harmless_in_a_sentence():
-    assert harmless("a\nb\tc") == "a␤b c"
-    assert harmless("safe\u202egnp.exe") == "safegnp.exe"
-    assert len(harmless("x" * 10_000, 40)) == 40
-    assert harmless("größe 😀") == "größe 😀"
+    assert sanitize("a\nb\tc") == "a␤b c"
+    assert sanitize("safe\u202egnp.exe") == "safegnp.exe"
+    assert len(sanitize("x" * 10_000, 40)) == 40
+    assert sanitize("größe 😀") == "größe 😀"
 
 
 @pytest.mark.parametrize("options", [{"max_rows": 3}, {"names": ("a", "a")}, {"top": -1}, {"rng": "x"}])

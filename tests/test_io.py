@@ -112,10 +112,10 @@ def test_columns_of_a_workbook_may_be_called_like_patterns(tmp_path):
 @pytest.mark.parametrize("missing", [2, 3, 5, 1 << 60])
 def test_an_arrow_file_that_miscounts_its_missing_values_is_read_right_or_refused(tmp_path, missing):
     frame = pl.DataFrame({"a": [1.0, None, 3.0]})
-    counted = as_bytes(frame.write_ipc).replace(struct.pack("<qq", 3, 1), struct.pack("<qq", 3, missing))
+    pluralize = as_bytes(frame.write_ipc).replace(struct.pack("<qq", 3, 1), struct.pack("<qq", 3, missing))
     said = ""
     try:  # polars counts again from version 2 on; before, it ends the process, panics, or believes what it is told
-        found = read(tmp_path, "a.arrow", counted).data
+        found = read(tmp_path, "a.arrow", pluralize).data
     except InputError as error:
         said = str(error)
     assert "cannot be read as an Arrow file" in said or found.equals(frame)

@@ -18,7 +18,7 @@ import pytest
 import cpmmd
 from cpmmd import Ascent, SplitTest, two_sample_test
 from cpmmd.core import atomic
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 from cpmmd.data.pool import read_pool
 from cpmmd.errors import InputError, MissingExtraError
 from cpmmd.report import content, render
@@ -278,11 +278,11 @@ def test_newlines_stay_visible_and_directions_are_isolated(hostile_page):
     ],
 )
 def test_shown_text_is_one_harmless_line(name, expected):
-    assert harmless(name) == expected
+    assert sanitize(name) == expected
 
 
 def test_long_names_keep_both_ends():
-    text = harmless("a" * 10_000 + "b")
+    text = sanitize("a" * 10_000 + "b")
     assert len(text) == 80
     assert text.startswith("aaa")
     assert text.endswith("ab")

@@ -15,7 +15,7 @@ LONGEST_TYPED = 64  # characters of a name that are compared
 
 
 @dataclass(frozen=True)
-class Setting:
+class ParameterReference:
     """A parameter that a sentence speaks of, with a value to give it where it names one."""
 
     name: str  #: the parameter
@@ -37,7 +37,7 @@ class SampleName:
     begins: bool = False
 
 
-class Said:
+class DeferredText:
     """A part of a sentence that can only be said once the words are known: ``say(words, *about)``.
 
     ``say`` is a function at module level, so that an error can travel between processes.
@@ -54,7 +54,7 @@ class Said:
 class Words(Protocol):
     """How a face of the package calls things."""
 
-    def setting(self, setting: Setting) -> str:
+    def setting(self, setting: ParameterReference) -> str:
         """Name a parameter, or say how to set it."""
 
     def parameter(self, name: str) -> str:
@@ -67,7 +67,7 @@ class Words(Protocol):
 class PythonWords:
     """Parameters are keyword arguments, samples are x and y."""
 
-    def setting(self, setting: Setting) -> str:
+    def setting(self, setting: ParameterReference) -> str:
         """``missing='drop'``, or ``missing=...``."""
         return f"{setting.name}=..." if setting.value is None else f"{setting.name}={setting.value!r}"
 
@@ -103,13 +103,13 @@ def _fill(template: str, fields: Mapping[str, object], words: Words) -> str:
 
 
 def _in_words(value: object, words: Words) -> object:
-    if isinstance(value, Setting):
+    if isinstance(value, ParameterReference):
         return words.setting(value)
     if isinstance(value, Parameter):
         return words.parameter(value.name)
     if isinstance(value, SampleName):
         return words.sample(value.name, begins=value.begins)
-    return value(words) if isinstance(value, Said) else value
+    return value(words) if isinstance(value, DeferredText) else value
 
 
 class Note(Sentence, str):
@@ -188,7 +188,7 @@ def unknown_name(what: str, got: object, known: Iterable[str], *, parameter: str
     return UnknownNameError(
         "Unknown {what}{got!r}.{hint} Known: {known}.",
         parameter=parameter,
-        what=f"{what} " if parameter is None else Said(_value_of, parameter),
+        what=f"{what} " if parameter is None else DeferredText(_value_of, parameter),
         got=got,
         hint=hint,
         known=", ".join(names),
@@ -231,7 +231,7 @@ def _edits(a: str, b: str) -> int:
 
 
 def _value_of(words: Words, parameter: str) -> str:
-    return f"value of {words.setting(Setting(parameter)).removesuffix('=...')}: "
+    return f"value of {words.setting(ParameterReference(parameter)).removesuffix('=...')}: "
 
 
 def name_some(names: Iterable[str], most: int = 8) -> str:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from commands import QUICK, document, refused, run
-from cpmmd.cli.settings import Reading, Typed
+from cpmmd.cli.settings import ReadOptions, TypedCommand
 from cpmmd.errors import InputError
 
 
@@ -78,16 +78,16 @@ def test_every_command_reads_files_with_all_options_of_reading(tmp_path, null_pa
     for kind, name in (((), "detector"), (("--monitor",), "monitor")):
         run("fit", null_pair[0], "-o", tmp_path / name, *kind, *QUICK)
         names[name] = tmp_path / name
-    options = Reading(["u"], ["v"], ["w"], True, "%d", ",", "latin-1", "csv", "1M")
-    assert all(getattr(options, one.name) != one.default for one in fields(Reading))  # a new option belongs here, too
-    typed = Typed("", options=vars(options)).again()
+    options = ReadOptions(["u"], ["v"], ["w"], True, "%d", ",", "latin-1", "csv", "1M")
+    assert all(getattr(options, one.name) != one.default for one in fields(ReadOptions))  # a new option belongs here, too
+    typed = TypedCommand("", options=vars(options)).again()
     seen = []
 
     def read(self, *_, **__):
         seen.append(self)
         raise InputError("Enough is known.")
 
-    monkeypatch.setattr(Reading, "read", read)
+    monkeypatch.setattr(ReadOptions, "read", read)
     monkeypatch.chdir(tmp_path)
     result = run(*(names.get(part, part) for part in COMMANDS[command]), *shlex.split(typed)[2:])
     assert seen == [options], result.output

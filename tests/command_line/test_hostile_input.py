@@ -29,7 +29,7 @@ def hostile(request, tmp_path):
     return name, tmp_path / "a.parquet", tmp_path / "b.parquet"
 
 
-def harmless(text):
+def sanitize(text):
     assert all(character.isprintable() or character in "\n\u200d" for character in text), repr(text)  # U+200D joins emoji
     assert max(map(len, text.splitlines()), default=0) < 4500
 
@@ -38,13 +38,13 @@ def test_hostile_names_are_harmless_on_the_terminal(hostile):
     name, *pair = hostile
     result = run("test", *pair, *QUICK)
     assert result.exit_code == 1
-    harmless(result.output)
+    sanitize(result.output)
     lines = result.stdout.splitlines()
     assert len(lines) < 30  # a newline in a name breaks no line
     if name.startswith("["):
         assert "[bold red]x[/]" in result.stdout  # shown, not obeyed
     for arguments in (["--columns", "nothing"], ["--split-by", "nothing"], ["--method", name], ["--format", name]):
-        harmless(run("test", *(pair[:1] if "--split-by" in arguments else pair), *arguments).output)
+        sanitize(run("test", *(pair[:1] if "--split-by" in arguments else pair), *arguments).output)
 
 
 def test_hostile_names_are_intact_and_ascii_in_json(hostile):
@@ -60,13 +60,13 @@ def test_hostile_groups_and_batches(tmp_path):
     rng = np.random.default_rng(3)
     pl.DataFrame({"g": rng.choice(names, 120), "v": rng.normal(size=120)}).write_parquet(tmp_path / "g.parquet")
     result = run("test", tmp_path / "g.parquet", "--split-by", "g", *QUICK)
-    harmless(result.output)
+    sanitize(result.output)
     assert result.exit_code in (0, 1)
     batch = tmp_path / "\x1b[31m\u202ebatch\n.csv"
     pl.DataFrame({"v": rng.normal(size=60)}).write_csv(batch)
     assert run("fit", batch, "-o", tmp_path / "d.cpmmd", "--permutations", 99).exit_code == 0
-    harmless(run("check", tmp_path / "d.cpmmd", batch).output)
-    harmless(run("test", batch, batch, *QUICK).output)
+    sanitize(run("check", tmp_path / "d.cpmmd", batch).output)
+    sanitize(run("test", batch, batch, *QUICK).output)
 
 
 CELLS = st.one_of(

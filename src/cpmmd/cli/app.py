@@ -8,7 +8,7 @@ import typer
 
 from cpmmd import __version__
 from cpmmd.cli.failures import Commands
-from cpmmd.cli.settings import FORCE, JSON, Answering, PowerSettings, Reading, Settings, Typed, option, with_groups
+from cpmmd.cli.settings import FORCE, JSON, OutputOptions, PowerSettings, ReadOptions, Settings, TypedCommand, option, with_groups
 
 app = typer.Typer(
     cls=Commands,
@@ -58,8 +58,8 @@ def compare(
     margin: float | None = option(
         "Test for equivalence instead: are all differences below so many standard deviations?", None, metavar="SDS"
     ),
-    reading: Reading,
-    answering: Answering,
+    reading: ReadOptions,
+    answering: OutputOptions,
 ) -> None:
     """Test whether two files come from the same distribution.
 
@@ -100,11 +100,11 @@ def fit(
     *,
     example: str | None = option("A batch that differs: trains the kernel to see it.", None, metavar="FILE"),
     settings: Settings,
-    reading: Reading,
+    reading: ReadOptions,
     monitor: bool = option("Compare batches with all that came before; its alarm is valid at any time.", False),
     json: bool = JSON,
     force: bool = FORCE,
-    typed: Typed,
+    typed: TypedCommand,
 ) -> None:
     """Keep a reference in a file that `cpmmd check` compares batches with.
 
@@ -137,8 +137,8 @@ def check(
     missing: str | None = option(
         "What to do about missing values; the detector's by default.", None, metavar="error|drop|impute"
     ),
-    reading: Reading,
-    answering: Answering,
+    reading: ReadOptions,
+    answering: OutputOptions,
 ) -> None:
     """Test batches against a monitor or a detector, one line each.
 
@@ -154,18 +154,18 @@ def check(
     p-values are adjusted for the number of batches of the call, and its history knows a batch by its rows. Exit code: 0 no
     difference found, 1 a batch differs, tested now or known, 2 error.
     """
-    from cpmmd.cli.detection import Checking, Watching, check
+    from cpmmd.cli.detection import CheckOptions, MonitorCheck, check
     from cpmmd.storage.container import kind_of
 
     if kind_of(detector) == "monitor":
         if again or alpha is not None or missing is not None:
             raise typer.BadParameter("A monitor has its own level and counts each batch once: no --alpha, --again or --missing.")
-        raise answering.exit(*Watching(detector, history, metrics).check(batches or [], reading, answering))
+        raise answering.exit(*MonitorCheck(detector, history, metrics).check(batches or [], reading, answering))
     if metrics is not None:
         raise typer.BadParameter("--metrics is for a monitor (`cpmmd fit --monitor`).")
     if not batches and (history is None or answering.report is None):
         raise typer.BadParameter("A batch is needed. Got none; without one, --history and --report draw what is known.")
-    checking = Checking(alpha, history, again, missing)
+    checking = CheckOptions(alpha, history, again, missing)
     raise answering.exit(*check(detector, batches or [], reading, checking, answering))
 
 
@@ -175,7 +175,7 @@ def acknowledge(
     monitor: Monitor,
     *,
     reference: str | None = option("Rows of the new state; those since the change by default.", None, metavar="FILE"),
-    reading: Reading,
+    reading: ReadOptions,
 ) -> None:
     """Take a change that a monitor found for granted: the new state becomes the reference, evidence starts anew.
 
@@ -209,11 +209,11 @@ def power(
     target: float = option("The power to find the number of rows for.", 0.8),
     repetitions: int = option("Draws of each size.", 100, "-r"),
     settings: PowerSettings,
-    reading: Reading,
+    reading: ReadOptions,
     json: bool = JSON,
     plot: str | None = option("Draw the curve: .png, .svg or .pdf.", None, metavar="FILE"),
     force: bool = FORCE,
-    typed: Typed,
+    typed: TypedCommand,
 ) -> None:
     """Estimate how many rows it takes to find the difference that two pilot files show.
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from cpmmd.cli.failures import calling_samples, in_command_words
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import note, probability, progress, say, say_end, say_json, say_table, say_verdict
-from cpmmd.cli.settings import Answering, Reading, Settings
-from cpmmd.core.text import harmless
+from cpmmd.cli.settings import OutputOptions, ReadOptions, Settings
+from cpmmd.core.text import sanitize
 from cpmmd.errors import CpmmdError, InputError
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ TOP = 8  # columns on the screen
 WIDEST = 28  # characters of a sample's name above its values
 
 
-def compare_files(files: Sequence[str], reading: Reading, settings: Settings, answering: Answering) -> bool:
+def compare_files(files: Sequence[str], reading: ReadOptions, settings: Settings, answering: OutputOptions) -> bool:
     """Compare two files; whether they differ."""
     answering.check(files)
     with progress("reading"):
-        x, y = reading.read(files, keep=settings.aside)
+        x, y = reading.read(files, keep=settings.design_columns)
     try:
         same = Path(files[0]).samefile(files[1])
     except (OSError, ValueError):
@@ -40,13 +40,15 @@ def compare_files(files: Sequence[str], reading: Reading, settings: Settings, an
     return _compare(x, y, settings, answering, notes=["both names are the same file"] if same else [])
 
 
-def compare_groups(file: str, column: str, reading: Reading, settings: Settings, answering: Answering) -> tuple[bool, bool]:
+def compare_groups(
+    file: str, column: str, reading: ReadOptions, settings: Settings, answering: OutputOptions
+) -> tuple[bool, bool]:
     """Compare the groups of a file; whether any differ, and whether any could not be compared."""
     from cpmmd.data.files.sample import by_groups
 
     answering.check([file])
     with progress("reading"):
-        (sample,) = reading.read([file], keep=[column, *settings.aside])
+        (sample,) = reading.read([file], keep=[column, *settings.design_columns])
     groups = by_groups(sample, column)
     if len(groups.names) == 2:
         x, y = map(groups.group, groups.names)
@@ -66,7 +68,7 @@ def _compare(
     x: FileSample,
     y: FileSample,
     settings: Settings,
-    answering: Answering,
+    answering: OutputOptions,
     *,
     split_by: str | None = None,
     notes: Sequence[str] = (),
@@ -161,7 +163,7 @@ def _say_where(explanation: Explanation) -> None:
     if explanation.told:
         say(f"  {explanation.told}")
     _say_how_to_drop(explanation)
-    names = [harmless(in_header(name), WIDEST) for name in explanation.names]
+    names = [sanitize(in_header(name), WIDEST) for name in explanation.names]
     shown = explanation.columns[: max(3, min(TOP, len(explanation.differing)))]
     rows = [
         (
@@ -197,7 +199,9 @@ def _say_how_to_drop(explanation: Explanation) -> None:
 # More than two groups, each against the rest.
 
 
-def _compare_with_the_rest(groups: Groups, file: str, column: str, settings: Settings, answering: Answering) -> tuple[bool, bool]:
+def _compare_with_the_rest(
+    groups: Groups, file: str, column: str, settings: Settings, answering: OutputOptions
+) -> tuple[bool, bool]:
     from cpmmd.studies.many import run_many
 
     collect_garbage_from_now_on()
@@ -293,7 +297,9 @@ MOST_COLUMNS = 12  # in the printed table
 USED = ("alpha", "seed", "jobs", "missing")  # of the settings, by a test for equivalence
 
 
-def show_equivalence(files: Sequence[str], margin: float, reading: Reading, settings: Settings, answering: Answering) -> bool:
+def show_equivalence(
+    files: Sequence[str], margin: float, reading: ReadOptions, settings: Settings, answering: OutputOptions
+) -> bool:
     """Test two files for equivalence and print the answer; whether it is shown."""
     unused = [one.name for one in fields(settings) if one.name not in USED and getattr(settings, one.name) != one.default]
     if unused:

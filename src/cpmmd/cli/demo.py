@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cpmmd.cli.comparison import compare_files
 from cpmmd.cli.output import COMMAND, say
-from cpmmd.cli.settings import Answering, Reading, Settings, Typed
+from cpmmd.cli.settings import OutputOptions, ReadOptions, Settings, TypedCommand
 from cpmmd.core.atomic import check_target, write_whole
 from cpmmd.core.installation import install_command
 from cpmmd.errors import InputError
@@ -52,10 +52,10 @@ def demonstrate(folder: str, *, force: bool = False) -> None:
 
 
 def _compare(files: list[str], report: str | None, *, force: bool = False) -> None:
-    typed = Typed("test", tuple(files))
+    typed = TypedCommand("test", tuple(files))
     say(f"$ {typed.again(seed=SEED, report=report)}")
     say()
-    compare_files(files, Reading(), Settings(seed=SEED), Answering(report=report, force=force, typed=typed))
+    compare_files(files, ReadOptions(), Settings(seed=SEED), OutputOptions(report=report, force=force, typed=typed))
 
 
 def tumours() -> tuple[list[str], list[Array]]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from cpmmd.cli.failures import calling_samples, in_command_words
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import COMMAND, note, probability, progress, say, say_end, say_json, say_table, say_verdict
-from cpmmd.cli.settings import STDIN, Answering, Reading, Settings, Typed, check_output, command_line
-from cpmmd.core.text import counted
-from cpmmd.errors import CpmmdError, InputError, Setting
+from cpmmd.cli.settings import STDIN, OutputOptions, ReadOptions, Settings, TypedCommand, check_output, command_line
+from cpmmd.core.text import pluralize
+from cpmmd.errors import CpmmdError, InputError, ParameterReference
 
 if TYPE_CHECKING:
     from cpmmd.core.plain import PlainDict
@@ -31,20 +31,20 @@ class BatchFile:
     """A file that is read each time its rows are wanted; standard input, which can be read once, keeps them."""
 
     file: str
-    reading: Reading
-    aside: Sequence[str] = ()
+    reading: ReadOptions
+    design_columns: Sequence[str] = ()
     label: str | None = None  # and what reading said, once it was read
     notes: tuple[str, ...] = ()
     _rows: object = field(default=None, repr=False)
 
     @classmethod
-    def each(cls, files: Sequence[str], reading: Reading, fitted: DriftDetector | DriftMonitor) -> dict[str, BatchFile]:
+    def each(cls, files: Sequence[str], reading: ReadOptions, fitted: DriftDetector | DriftMonitor) -> dict[str, BatchFile]:
         """Return files by what their batches are called: by their own names, by their paths where those are not enough."""
         short = [file if file == STDIN else Path(file).name for file in files]
         if len(set(files)) < len(files):
             raise InputError("Each batch can be checked once. A file is named more than once; remove it.")
-        names, aside = short if len(set(short)) == len(short) else files, _aside(fitted)
-        return {name: cls(file, reading, aside) for file, name in zip(files, names, strict=True)}
+        names, design_columns = short if len(set(short)) == len(short) else files, _design_columns(fitted)
+        return {name: cls(file, reading, design_columns) for file, name in zip(files, names, strict=True)}
 
     @property
     def place(self) -> str | None:
@@ -55,7 +55,7 @@ class BatchFile:
         """Return the rows."""
         if self._rows is not None:
             return self._rows
-        (sample,) = self.reading.read([self.file], keep=self.aside, some_drop=True)
+        (sample,) = self.reading.read([self.file], keep=self.design_columns, some_drop=True)
         self.label, self.notes = sample.label, sample.notes
         self._rows = sample.data if self.file == STDIN else None
         return sample.data
@@ -69,7 +69,7 @@ class BatchFile:
         return replace(batch, error=in_command_words(batch.failure))
 
 
-def _aside(fitted: DriftDetector | DriftMonitor) -> list[str]:
+def _design_columns(fitted: DriftDetector | DriftMonitor) -> list[str]:
     """Return the columns that say which rows belong together: read whatever columns were chosen."""
     names = (getattr(fitted, part, None) for part in ("groups", "strata", "pairs"))
     return [name for name in names if name is not None]
@@ -117,7 +117,7 @@ def _say_batches(
 
 
 @dataclass(frozen=True)
-class Checking:
+class CheckOptions:
     """What ``check`` was asked for."""
 
     alpha: float | None = None
@@ -127,7 +127,7 @@ class Checking:
 
 
 def check(
-    detector_file: str, files: Sequence[str], reading: Reading, checking: Checking, answering: Answering
+    detector_file: str, files: Sequence[str], reading: ReadOptions, checking: CheckOptions, answering: OutputOptions
 ) -> tuple[bool, bool]:
     """Test batches against a detector; whether any differs, and whether any could not be tested."""
     from cpmmd.core import validation
@@ -164,17 +164,17 @@ def check(
 
 
 def _check_all(
-    batch_check: BatchCheck, files: Sequence[str], reading: Reading, *, explain: bool
+    batch_check: BatchCheck, files: Sequence[str], reading: ReadOptions, *, explain: bool
 ) -> tuple[list[CheckedBatch[BatchResult]], list[PlainDict]]:
     """Return the batches of this call, and the records of the whole series."""
     from cpmmd.monitoring.answers import BatchResult, CheckedBatch
-    from cpmmd.monitoring.checking import Source
+    from cpmmd.monitoring.checking import BatchSource
 
     if not files:
         earlier = batch_check.series()
         return [CheckedBatch(record["batch"], BatchResult.recall(record)) for record in earlier], earlier
     named = BatchFile.each(files, reading, batch_check.detector)
-    found = batch_check.run([Source(name, file.read, file.place) for name, file in named.items()], explain=explain)
+    found = batch_check.run([BatchSource(name, file.read, file.place) for name, file in named.items()], explain=explain)
     checked = [named[batch.name].in_words(batch) for batch in found]
     if batch_check.history is None:
         return checked, [batch.record for batch in checked if batch.answer is not None]
@@ -187,7 +187,7 @@ def _sentence(checked: Sequence[CheckedBatch[BatchResult]], alpha: float) -> str
     more = f" {len(checked) - answered} could not be tested." if answered < len(checked) else ""
     if answered == 0:
         return f"No batch was tested.{more}"
-    batches = counted(answered, "batch", "batches")
+    batches = pluralize(answered, "batch", "batches")
     if differing == 0:
         return f"No difference found in {batches} (adjusted p > {alpha:g}).{more}"
     return f"{differing} of {batches} differ{'s' * (differing == 1)} from the reference (adjusted p <= {alpha:g}).{more}"
@@ -210,14 +210,14 @@ def _cells(batch: CheckedBatch[BatchResult]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Watching:
+class MonitorCheck:
     """What ``check`` was asked for, of a monitor."""
 
     file: str
     history: str | None = None
     metrics: str | None = None
 
-    def check(self, files: Sequence[str], reading: Reading, answering: Answering) -> tuple[bool, bool]:
+    def check(self, files: Sequence[str], reading: ReadOptions, answering: OutputOptions) -> tuple[bool, bool]:
         """Send batches to the monitor, in this order; whether there is an alarm now, and whether any could not be tested."""
         from cpmmd.core.atomic import write_whole
         from cpmmd.monitoring.monitor import MonitorFile, prometheus_text
@@ -240,7 +240,7 @@ class Watching:
         return monitor.alarm_, any(batch.answer is None for batch in checked)
 
     def _send(
-        self, monitor_file: MonitorFile, files: Sequence[str], reading: Reading, *, explain: bool
+        self, monitor_file: MonitorFile, files: Sequence[str], reading: ReadOptions, *, explain: bool
     ) -> list[CheckedBatch[MonitorAnswer]]:
         from cpmmd.monitoring.answers import CheckedBatch, MonitorAnswer
 
@@ -258,13 +258,13 @@ class Watching:
         return checked
 
     def _answer(
-        self, checked: Sequence[CheckedBatch[MonitorAnswer]], monitor: DriftMonitor, again: str, answering: Answering
+        self, checked: Sequence[CheckedBatch[MonitorAnswer]], monitor: DriftMonitor, again: str, answering: OutputOptions
     ) -> None:
         last, alpha = monitor.last_, monitor.alpha
         since = last.since.name if monitor.alarm_ and last is not None and last.since is not None else None
         sentence = f"ALARM: something changed, most likely with {since} (false with probability {alpha:g}, ever)."
         if not monitor.alarm_:
-            batches = counted(monitor.number_, "batch", "batches")
+            batches = pluralize(monitor.number_, "batch", "batches")
             sentence = f"No alarm in {batches} (wealth {monitor.wealth_:.3g} < {1 / alpha:g})."
         if answering.json:
             head = {"command": "check", "repeat": again, "monitor": self.file, "alpha": alpha, "alarm": monitor.alarm_}
@@ -302,7 +302,7 @@ def _monitor_cells(batch: CheckedBatch[MonitorAnswer]) -> list[str]:
     return [batch.name, state, *numbers, ", ".join(answer.columns[:2])]
 
 
-def acknowledge(file: str, reference: str | None, reading: Reading) -> None:
+def acknowledge(file: str, reference: str | None, reading: ReadOptions) -> None:
     """Begin a new episode with the rows since the change, or with those of a file."""
     from cpmmd.monitoring.monitor import MonitorFile
 
@@ -310,7 +310,7 @@ def acknowledge(file: str, reference: str | None, reading: Reading) -> None:
     if reference is None:
         monitor_file.acknowledge()
     else:
-        (sample,) = reading.read([reference], keep=_aside(monitor_file.read()))
+        (sample,) = reading.read([reference], keep=_design_columns(monitor_file.read()))
         with calling_samples(reference=sample.label):
             monitor_file.acknowledge(sample.data)
     say(f"Acknowledged: {file} takes {'the rows since the change' if reference is None else reference} for the reference now.")
@@ -331,9 +331,9 @@ def fit(
     file: str,
     output: str,
     example: str | None,
-    reading: Reading,
+    reading: ReadOptions,
     settings: Settings,
-    typed: Typed,
+    typed: TypedCommand,
     *,
     as_json: bool,
     force: bool = False,
@@ -348,7 +348,7 @@ def fit(
     if not force:
         _check_not_begun(output)
     with progress("fitting"):
-        samples = reading.read([file] if example is None else [file, example], keep=settings.aside)
+        samples = reading.read([file] if example is None else [file, example], keep=settings.design_columns)
         fitted = _fit(samples, settings, monitor=monitor)
         fitted.save(output)
     again = typed.again(seed=fitted.seed_)
@@ -360,8 +360,8 @@ def fit(
         say_json({"command": "fit", "repeat": again, **described, **chosen, "notes": noticed})
         return
     note(noticed)
-    compared = counted(len(columns), "column")
-    say(f"Saved {output}: {counted(rows, 'reference row')}, {compared}, {settings.method}.")
+    compared = pluralize(len(columns), "column")
+    say(f"Saved {output}: {pluralize(rows, 'reference row')}, {compared}, {settings.method}.")
     if getattr(fitted, "kernel_", None) is not None:
         say(f"  kernel  {fitted.kernel_}")
     say()
@@ -397,6 +397,6 @@ def _check_not_begun(output: str) -> None:
         raise InputError(
             "{file!r} is a monitor with {batches}, which would be gone. Name another file, or replace it with {setting}.",
             file=output,
-            batches=counted(number, "batch", "batches"),
-            setting=Setting("force"),
+            batches=pluralize(number, "batch", "batches"),
+            setting=ParameterReference("force"),
         )

@@ -14,8 +14,8 @@ import typer
 from typer.core import TyperGroup
 
 from cpmmd.cli.main import ERROR, INTERRUPTED, forget_output
-from cpmmd.core.text import harmless
-from cpmmd.errors import CpmmdError, CpmmdWarning, PythonWords, Sentence, Setting
+from cpmmd.core.text import sanitize
+from cpmmd.errors import CpmmdError, CpmmdWarning, ParameterReference, PythonWords, Sentence
 
 BROKEN_PIPE = 141  # as the shell says it: 128 + SIGPIPE
 LONGEST = 2000  # characters of a message
@@ -65,7 +65,7 @@ def _made_harmless(error: Exception) -> Exception:
     """Return a usage error that says what was typed, but not to the terminal."""
     message = getattr(error, "message", None)
     if isinstance(message, str) and message and type(error).__name__ != "NoArgsIsHelpError":  # that one is our help
-        error.message = harmless(message, LONGEST)  # type: ignore[attr-defined]
+        error.message = sanitize(message, LONGEST)  # type: ignore[attr-defined]
     return error
 
 
@@ -85,7 +85,7 @@ def _explain(error: Exception) -> int:
             f"something unexpected happened ({type(error).__name__}: {error}). This is a fault of cpmmd, not yours; "
             "set CPMMD_DEBUG=1 to see the traceback, and please report it"
         )
-    typer.echo(f"cpmmd: {harmless(message, LONGEST)}", err=True)
+    typer.echo(f"cpmmd: {sanitize(message, LONGEST)}", err=True)
     return ERROR
 
 
@@ -95,14 +95,14 @@ class CommandWords:
     def __init__(self, labels: Mapping[str, str]) -> None:
         self._labels = labels
 
-    def setting(self, setting: Setting) -> str:
+    def setting(self, setting: ParameterReference) -> str:
         """``--missing drop``, or ``--missing``."""
         flag = "--" + OPTIONS.get(setting.name, setting.name).replace("_", "-")
         return flag if setting.value is None else f"{flag} {setting.value}"
 
     def parameter(self, name: str) -> str:
         """``The '--alpha' option``."""
-        return f"The '{self.setting(Setting(name))}' option"
+        return f"The '{self.setting(ParameterReference(name))}' option"
 
     def sample(self, name: str, *, begins: bool = False) -> str:
         """The file's name, where a sample is one."""
@@ -131,7 +131,7 @@ def _quiet_warnings() -> None:
         return
 
     def say(message: Warning | str, *_: object, **__: object) -> None:
-        typer.echo(f"Note: {harmless(in_command_words(message), LONGEST)}", err=True)
+        typer.echo(f"Note: {sanitize(in_command_words(message), LONGEST)}", err=True)
 
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", CpmmdWarning)

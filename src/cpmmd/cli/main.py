@@ -55,7 +55,7 @@ def open_streams() -> None:
             os.set_inheritable(number, True)
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
     sys.stderr = io.TextIOWrapper(
-        _Unfailing(sys.stderr.fileno(), "w", closefd=False),
+        _UnfailingFile(sys.stderr.fileno(), "w", closefd=False),
         encoding=sys.stderr.encoding,
         errors="backslashreplace",
         line_buffering=True,
@@ -68,7 +68,7 @@ def forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class _Unfailing(io.FileIO):
+class _UnfailingFile(io.FileIO):
     """A file that takes everything, whether it can keep it or not."""
 
     def write(self, content: Buffer, /) -> int:

@@ -16,7 +16,7 @@ import typer
 
 from cpmmd.cli.failures import in_command_words
 from cpmmd.core.progress import Meter
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 
 if TYPE_CHECKING:
     from cpmmd.core.plain import PlainDict
@@ -27,13 +27,13 @@ NAME, LINE, COMMAND = 40, 400, 4000  # characters of a name in a table, of a lin
 def say(line: str = "", *, limit: int = LINE) -> None:
     """Print a line for a person."""
     indent = line[: len(line) - len(line.lstrip(" "))]
-    typer.echo(indent + harmless(line, limit) if line.strip() else "")
+    typer.echo(indent + sanitize(line, limit) if line.strip() else "")
 
 
 def say_verdict(line: str, *, differs: bool) -> None:
     """Print the answer, so that it is seen first."""
     plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ
-    text = harmless(line, LINE)
+    text = sanitize(line, LINE)
     typer.echo(text if plain else typer.style(text, bold=True, fg="red" if differs else "green"))
 
 
@@ -51,14 +51,14 @@ def say_end(again: str | None, what: str = "", file: str | None = None) -> None:
 def note(lines: Iterable[str]) -> None:
     """Tell what was noticed, apart from the answer."""
     for line in lines:
-        typer.echo(f"Note: {harmless(in_command_words(line), LINE)}", err=True)
+        typer.echo(f"Note: {sanitize(in_command_words(line), LINE)}", err=True)
 
 
 def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> None:
     """Print aligned columns; those in ``right`` are numbers."""
     from rich.cells import cell_len
 
-    table = [[harmless(cell, NAME) if cell else "" for cell in row] for row in ([*header], *map(list, rows))]
+    table = [[sanitize(cell, NAME) if cell else "" for cell in row] for row in ([*header], *map(list, rows))]
     widths = [max(cell_len(row[j]) for row in table) for j in range(len(header))]
     for row in table:
         cells = []

@@ -11,7 +11,7 @@ from cpmmd.cli.comparison import sides
 from cpmmd.cli.failures import calling_samples
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import note, progress, say, say_end, say_json, say_table, say_verdict
-from cpmmd.cli.settings import Reading, Settings, Typed, check_output
+from cpmmd.cli.settings import ReadOptions, Settings, TypedCommand, check_output
 from cpmmd.core.installation import require
 from cpmmd.errors import InputError
 
@@ -24,9 +24,9 @@ STEPS = (0.25, 0.5, 1, 2, 4)  # of the pilot, when no sizes are given
 def plan(
     files: Sequence[str],
     sizes: str | None,
-    reading: Reading,
+    reading: ReadOptions,
     settings: Settings,
-    typed: Typed,
+    typed: TypedCommand,
     *,
     target: float,
     repetitions: int,
@@ -44,8 +44,8 @@ def plan(
             raise InputError(f"A plot's name must end in .png, .svg or .pdf. Got {plot!r}; rename it.")
         check_output(plot, "plot", force=force, inputs=files)
     with progress("reading"):
-        x, y = reading.read(files, keep=settings.aside)
-    if sizes is None and (settings.aside or settings.blocks):
+        x, y = reading.read(files, keep=settings.design_columns)
+    if sizes is None and (settings.design_columns or settings.blocks):
         raise InputError("It must be said how many groups, pairs or blocks of each sample to look at. Use --sizes 10,20,40, say.")
     wanted = _sizes(sizes, min(x.rows, y.rows))
     with progress("testing draws") as line, calling_samples(x=x.label, y=y.label):

@@ -32,7 +32,7 @@ AT_THE_END = ("seed", "report", "again")
 
 
 @dataclass(frozen=True)
-class Typed:
+class TypedCommand:
     """A command as it was typed."""
 
     command: str
@@ -40,7 +40,7 @@ class Typed:
     options: Mapping[str, object] = field(default_factory=dict)  # by parameter, those that change the answer
 
     @classmethod
-    def of(cls, context: typer.Context) -> Typed:
+    def of(cls, context: typer.Context) -> TypedCommand:
         """Return the command of a context: its positional arguments, and the options that it did not leave to their defaults."""
         files, options = list[str](), dict[str, object]()
         for parameter in context.command.params:
@@ -113,7 +113,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*, context: typer.Context, **given: object) -> None:
-        given["typed"] = Typed.of(context)
+        given["typed"] = TypedCommand.of(context)
         for name, group in groups.items():
             given[name] = group(**{of.name: given[of.name] for of in fields(group)})
         command(**{name: given[name] for name in taken})
@@ -133,7 +133,7 @@ def _parameter(name: str, default: object, annotation: object) -> inspect.Parame
 
 
 @dataclass(frozen=True)
-class Answering:
+class OutputOptions:
     """How an answer is given, and which command it is of."""
 
     json: bool = JSON
@@ -141,7 +141,7 @@ class Answering:
     explain: bool = option("Say where the samples differ.", True, flag="--explain/--no-explain")
     force: bool = FORCE
     exit_zero: bool = option("Exit with 0 when a difference is found, too.", False)
-    typed: Typed = Typed("test")
+    typed: TypedCommand = TypedCommand("test")
 
     def check(self, files: Sequence[str] = ()) -> None:
         """Refuse a report that could not be written, or that would replace what is not ours, before the work is done."""
@@ -169,7 +169,7 @@ def check_output(path: str, what: str, *, force: bool, inputs: Sequence[str], ou
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How files are read, and which of their columns count."""
 
     columns: list[str] | None = option("Compare these columns only.", None, "-c", metavar="A,B,...")
@@ -242,13 +242,13 @@ class Settings:
     blocks: str | None = option("Rows in time: keep so many consecutive ones together.", None, metavar="K|auto")
 
     @property
-    def aside(self) -> tuple[str, ...]:
+    def design_columns(self) -> tuple[str, ...]:
         """Columns that say which rows belong together."""
         return tuple(filter(None, (self.group_by, self.stratify_by, self.pair_by)))
 
     def compared(self, sample: FileSample) -> list[str]:
         """Return the columns of a file sample that are compared: all but those that say which rows belong together."""
-        return [name for name in sample.columns if name not in self.aside]
+        return [name for name in sample.columns if name not in self.design_columns]
 
     def test(self, x: FileSample, y: FileSample, progress: Progress | None = None) -> TestResult:
         """Return the result of comparing two file samples."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError, ParameterReference
 
 MARKS = (b"cpmmd-", b"Written by cpmmd")  # in the formats of our files, and at the foot of our pages
 LOOKED_AT = 2**16  # bytes at either end of a file
@@ -82,7 +82,7 @@ def check_target(
             "{file!r} is there and {why}. Name another file, or replace it with {setting}.",
             file=str(path),
             why="was not written by cpmmd" if ours is is_ours else "holds something else",
-            setting=Setting("force"),
+            setting=ParameterReference("force"),
         )
 
 

@@ -16,7 +16,7 @@ ZERO_WIDTH_JOINERS = "\u200c\u200d"  # hold emoji and Indic or Persian letters t
 REPLACEMENT = "\ufffd"
 
 
-def harmless(value: object, limit: int = NAME) -> str:
+def sanitize(value: object, limit: int = NAME) -> str:
     """Return one line of harmless text: newlines visible, control and direction characters gone, the middle left out if long.
 
     Escaping for HTML, Markdown or JSON is the renderer's work, since only it knows the context.
@@ -27,7 +27,7 @@ def harmless(value: object, limit: int = NAME) -> str:
     return _shorten(text, limit) or "(empty)"
 
 
-def counted(number: int, thing: str, things: str | None = None) -> str:
+def pluralize(number: int, thing: str, things: str | None = None) -> str:
     """Return a number of things as people say it."""
     return f"{number} {thing if number == 1 else things or thing + 's'}"
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 
 from cpmmd.core.parallel import available_cores
-from cpmmd.core.text import counted
-from cpmmd.errors import InputError, Setting, unknown_name
+from cpmmd.core.text import pluralize
+from cpmmd.errors import InputError, ParameterReference, unknown_name
 
 
 def wrong(name: str, rule: str, got: object) -> InputError:
@@ -87,10 +87,10 @@ def permutation_count(n_permutations: object, alpha: float | None) -> int:
         raise InputError(
             "The smallest p-value of {count} is 1/{total}, above {level}: the test could never reject. Use {more} "
             "or more (999 is the default).",
-            count=counted(count, "permutation"),
+            count=pluralize(count, "permutation"),
             total=count + 1,
-            level=Setting("alpha", alpha),
-            more=Setting("n_permutations", needed),
+            level=ParameterReference("alpha", alpha),
+            more=ParameterReference("n_permutations", needed),
         )
     return count
 

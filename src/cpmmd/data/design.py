@@ -17,10 +17,10 @@ import numpy as np
 from cpmmd.core import validation
 from cpmmd.core.arrays import Labels, Objects, Rows
 from cpmmd.core.plain import PlainDict, plain_dict
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.numbers import Chosen, Values, category_text, is_missing
 from cpmmd.data.table import Table
-from cpmmd.errors import InputError, Setting, name_some, unknown_name
+from cpmmd.errors import InputError, ParameterReference, name_some, unknown_name
 
 ROW, GROUP, PAIR, BLOCK = "row", "group", "pair", "block"
 AUTO = "auto"
@@ -33,7 +33,7 @@ AT_ODDS = {
 }
 BLOCKS_NOTE = "blocks are exchangeable as far as dependence fades within their length: the level is approximate"
 MOST_STRATA = 1000  # more are no strata but groups, pairs or names of rows
-GROUPS, STRATA, PAIRS = Setting("groups"), Setting("strata"), Setting("pairs")
+GROUPS, STRATA, PAIRS = ParameterReference("groups"), ParameterReference("strata"), ParameterReference("pairs")
 NO_NAMES = (
     "{parameter} names a column, {column!r}, but {sample} is an array, whose columns have no names. Pass an array for each "
     "sample instead."
@@ -56,7 +56,7 @@ TORN_GROUP = (
 Coded = Mapping[str, tuple[Rows, Objects]]  # by argument: a number for each row of the pool, and what numbers stand for
 
 
-class Typed(str):
+class GivenArray(str):
     """Text that stands for a variable in a call that is typed again."""
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class DesignOptions:
         for (one, other), why in AT_ODDS.items():
             if one in self.given and other in self.given:
                 rule = "{one} and {other} cannot be given together: " + why + ". Leave one of them out."
-                raise InputError(rule, one=Setting(one), other=Setting(other))
+                raise InputError(rule, one=ParameterReference(one), other=ParameterReference(other))
         if isinstance(self.blocks, str):
             if self.blocks != AUTO:
                 raise validation.wrong("blocks", "must be a number of rows or 'auto'", self.blocks)
@@ -105,22 +105,22 @@ class DesignOptions:
     @property
     def call(self) -> dict[str, object]:
         """The arguments as they can be typed again: an array by the name of its argument."""
-        return {name: v if isinstance(v, (str, int, np.integer)) else Typed(name) for name, v in self.given.items()}
+        return {name: v if isinstance(v, (str, int, np.integer)) else GivenArray(name) for name, v in self.given.items()}
 
-    def set_aside(self, table: Table, sample: str, samples: Sequence[str] = ("x", "y")) -> Table:
+    def split_design_columns(self, table: Table, sample: str, samples: Sequence[str] = ("x", "y")) -> Table:
         """Return one of the samples without the columns that were named, their values and arrays in ``aside``."""
-        aside = {
+        design_values = {
             name: _column(table, value, sample, name) if isinstance(value, str) else _array(value, table, sample, samples, name)
             for name, value in self.given.items()
             if name in NAMED
         }
-        for name, values in aside.items():
+        for name, values in design_values.items():
             # NaN and NaT differ from themselves; other marks are known one by one.
             gaps = np.array([is_missing(v) for v in values], dtype=bool) if values.dtype.kind == "O" else values != values
             if gaps.any():
-                count = counted(int(gaps.sum()), "row")
+                count = pluralize(int(gaps.sum()), "row")
                 raise InputError(WITHOUT_VALUE, parameter=name, sample=sample, row=int(gaps.argmax()), count=count)
-        return replace(_without(table, self.columns, sample), aside=aside) if aside else table
+        return replace(_without(table, self.columns, sample), design_values=design_values) if design_values else table
 
 
 def _column(table: Table, column: str, sample: str, parameter: str) -> Values:
@@ -145,7 +145,7 @@ def _array(value: object, table: Table, sample: str, samples: Sequence[str], par
     own = parts[samples.index(sample)]
     if len(own) != table.rows:
         rule = "{parameter} must have a value for each row. Got {got} for the {rows} of {sample}."
-        raise InputError(rule, parameter=parameter, sample=sample, got=len(own), rows=counted(table.rows, "row"))
+        raise InputError(rule, parameter=parameter, sample=sample, got=len(own), rows=pluralize(table.rows, "row"))
     return own
 
 
@@ -199,9 +199,9 @@ def codes(parts: Sequence[Values], parameter: str) -> tuple[Rows, Objects]:
     return np.asarray(numbers).ravel(), as_texts(levels)
 
 
-def all_codes(*asides: Mapping[str, Values]) -> Coded:
+def all_codes(*all_design_values: Mapping[str, Values]) -> Coded:
     """Return the codes of everything that was set aside in the samples."""
-    return {name: codes([aside[name] for aside in asides], name) for name in asides[0]}
+    return {name: codes([design_values[name] for design_values in all_design_values], name) for name in all_design_values[0]}
 
 
 def make_design(
@@ -235,7 +235,7 @@ def _pairs(coded: Coded, sample: Rows) -> Rows:
     found = _stands_in(pair, sample)
     lonely = ~found.all(axis=1)
     if lonely.any():
-        count, named = counted(int(lonely.sum()), "stands", "stand"), name_some(names[lonely])
+        count, named = pluralize(int(lonely.sum()), "stands", "stand"), name_some(names[lonely])
         every, one = ("both", "one") if found.shape[1] == 2 else ("all", "some")
         raise InputError(LONELY_PAIR, parameter="pairs", both=every, one=one, count=count, of=named)
     if "groups" not in coded:
@@ -268,9 +268,9 @@ def _in_several(coded: Coded, stratum: Rows, sample: Rows) -> tuple[Labels, list
     left = np.bincount(sample[~kept], minlength=found.shape[1]).tolist()
     apart = "" if np.array_equal(stratum, coded["strata"][0]) else f", but for groups in {both(len(left), 'several')},"
     names = name_some(coded["strata"][1][alone])
-    lost = f"{counted(left[0], 'row')} of the first sample, {left[1]} of the second"
+    lost = f"{pluralize(left[0], 'row')} of the first sample, {left[1]} of the second"
     lost = lost if len(left) == 2 else f"rows of each sample: {', '.join(map(str, left))}"
-    return kept, [f"{counted(len(alone), 'stratum', 'strata')} of one sample only{apart} left out: {names} ({lost})"]
+    return kept, [f"{pluralize(len(alone), 'stratum', 'strata')} of one sample only{apart} left out: {names} ({lost})"]
 
 
 def _groups_in_strata(coded: Coded, stratum: Rows, sample: Rows) -> tuple[Rows, list[str]]:
@@ -283,11 +283,11 @@ def _groups_in_strata(coded: Coded, stratum: Rows, sample: Rows) -> tuple[Rows, 
     if not several.any():
         return stratum, []
     if "strata" not in coded:
-        count, named = counted(int(several.sum()), "stands", "stand"), name_some(names[several])
+        count, named = pluralize(int(several.sum()), "stands", "stand"), name_some(names[several])
         raise InputError(TORN_GROUP, parameter="groups", both=where, count=count, groups=named, pairs=PAIRS, strata=STRATA)
     own = stratum.max() + 1 + group
     parts = "two parts" if found.shape[1] == 2 else "parts"
-    note = f"{counted(int(several.sum()), 'group stands', 'groups stand')} in {where} samples: their {parts} change places"
+    note = f"{pluralize(int(several.sum()), 'group stands', 'groups stand')} in {where} samples: their {parts} change places"
     return np.where(several[group], own, stratum), [note]
 
 
@@ -324,7 +324,7 @@ def _require_inside(inner: Rows, outer: Rows, names: Objects, what: str, of: str
     inside = np.unique(np.column_stack([inner, outer]), axis=0)[:, 0]
     torn = np.flatnonzero(np.bincount(inside, minlength=len(names)) > 1)
     if len(torn):
-        count, named = counted(len(torn), "stands", "stand"), name_some(names[torn])
+        count, named = pluralize(len(torn), "stands", "stand"), name_some(names[torn])
         rule = "A {what} must stand in one {of}. {count} in several: {names}."
         raise InputError(rule, parameter=f"{what}s", what=what, of=of, count=count, names=named)
 
@@ -397,12 +397,12 @@ class Design:
     def __str__(self) -> str:
         units, rows = (" v ".join(map(str, counts)) for counts in (self.units, self.rows))
         stratified = self.n_strata > 1 or (self.kind == ROW and "strata" in self.given)
-        of = f" in {counted(self.n_strata, 'stratum', 'strata')}" if stratified else ""
+        of = f" in {pluralize(self.n_strata, 'stratum', 'strata')}" if stratified else ""
         if self.kind == ROW:
             return f"{rows} rows{of}"
         if self.kind == PAIR:
-            return counted(self.first, "pair") + ("" if units == rows else f", {rows} rows")
-        length = "" if self.block_rows is None else f" of {counted(self.block_rows, 'row')}"
+            return pluralize(self.first, "pair") + ("" if units == rows else f", {rows} rows")
+        length = "" if self.block_rows is None else f" of {pluralize(self.block_rows, 'row')}"
         return f"{units} {self.kind}s{length}{of}, {rows} rows"
 
     def __repr__(self) -> str:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cpmmd.core.arrays import Labels, Rows
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.table import Table
-from cpmmd.errors import InputError, Said, Setting, Words, name_some
+from cpmmd.errors import DeferredText, InputError, ParameterReference, Words, name_some
 
-DROP, IMPUTE = Setting("missing", "drop"), Setting("missing", "impute")
+DROP, IMPUTE = ParameterReference("missing", "drop"), ParameterReference("missing", "impute")
 PASS_ONE = "Pass {drop} to leave those rows out, or {impute} to fill them in and test missingness too."
 INFINITE = "Values must be finite. {Sample} has infinite ones in columns {where}; replace or remove them."
 
@@ -26,7 +26,7 @@ class Gaps:
     rows: Labels
 
 
-def find_gaps(table: Table, name: str) -> Gaps:
+def find_missing(table: Table, name: str) -> Gaps:
     """Look at every value once, numbers a block at a time: infinite ones are refused, missing ones counted."""
     infinite, absent = np.zeros((2, len(table.number_names)), dtype=int)
     begin = np.full(len(table.number_names), -1)
@@ -59,7 +59,7 @@ def check_present(gaps: Mapping[str, Gaps], *, advice: str = PASS_ONE) -> None:
     found = [(sample, column, count) for sample, gap in gaps.items() for column, count in gap.counts.items()]
     if found:
         sample, column, _ = found[0]
-        row, counts = int(gaps[sample].first[column]), Said(_say_counts, found)
+        row, counts = int(gaps[sample].first[column]), DeferredText(_say_counts, found)
         rule = "Values must not be missing (NaN). Found {counts}, the first in row {row} of {sample} (counted from 0). " + advice
         raise InputError(rule, sample=sample, column=column, row=row, counts=counts, drop=DROP, impute=IMPUTE)
 
@@ -76,5 +76,5 @@ def drop_missing(table: Table, name: str, gaps: Gaps, notes: list[str], *, least
     notes.append(f"{table.rows - len(keep)} of {table.rows} rows of {name} dropped for missing values")
     if len(keep) < least:
         rule = "Each sample must have at least {least} without missing values. {Sample} has {rows}; " + advice + "."
-        raise InputError(rule, sample=name, least=counted(least, "row"), rows=len(keep), drop=DROP, impute=IMPUTE)
-    return replace(table.take(keep), lost={of: values[gaps.rows] for of, values in table.aside.items()})
+        raise InputError(rule, sample=name, least=pluralize(least, "row"), rows=len(keep), drop=DROP, impute=IMPUTE)
+    return replace(table.take(keep), lost={of: values[gaps.rows] for of, values in table.design_values.items()})

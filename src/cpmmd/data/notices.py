@@ -21,7 +21,7 @@ from scipy import special
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.numbers import Values
-from cpmmd.errors import Note, Setting
+from cpmmd.errors import Note, ParameterReference
 
 if TYPE_CHECKING:
     from cpmmd.data.pool import Pool
@@ -67,7 +67,7 @@ def _names_something(pool: Pool, column: str) -> str:
             "column {column!r} looks like the time of each row and is compared like any other: leave it out, and if rows depend "
             "on each other keep blocks of them together with {blocks}",
             column=column,
-            blocks=Setting("blocks", "auto"),
+            blocks=ParameterReference("blocks", "auto"),
         )
         return note if all(map(_rising, some)) else ""
     if column not in pool.categories and all(map(_counts, some)):
@@ -83,7 +83,7 @@ def _names_something(pool: Pool, column: str) -> str:
         "relabel groups whole with {groups}",
         column=column,
         numbers=f"{', '.join(most)} and {last}",
-        groups=Setting("groups", column),
+        groups=ParameterReference("groups", column),
     )
 
 
@@ -136,8 +136,8 @@ def _dependent(pool: Pool, leave: tuple[str, ...]) -> tuple[str, ...]:
         "{blocks}; if they belong to something, name it with {groups}",
         seen=f"{trait} {has} correlation {lags[lag, at]:.2f} with {itself} {before}",
         bound=bound,
-        blocks=Setting("blocks", "auto"),
-        groups=Setting("groups"),
+        blocks=ParameterReference("blocks", "auto"),
+        groups=ParameterReference("groups"),
     )
     return (note,)
 

@@ -161,7 +161,7 @@ class Chosen(Numbers):
 
 
 @dataclass(frozen=True, eq=False)
-class Stacked(Numbers):
+class StackedNumbers(Numbers):
     """The rows of one, then the rows of the next."""
 
     parts: tuple[Numbers, ...]

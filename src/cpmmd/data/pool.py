@@ -9,13 +9,13 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Objects, Rows
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.design import AUTO, BLOCKS_NOTE, GROUPS, STRATA, Coded, Design, DesignOptions, all_codes, both, codes, make_design
-from cpmmd.data.missing import IMPUTE, check_present, drop_missing, find_gaps
+from cpmmd.data.missing import IMPUTE, check_present, drop_missing, find_missing
 from cpmmd.data.notices import block_length, notices, telling_columns
-from cpmmd.data.numbers import Chosen, Numbers, Stacked
+from cpmmd.data.numbers import Chosen, Numbers, StackedNumbers
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import Field, InputError, Said, SampleName, Words, name_some
+from cpmmd.errors import DeferredText, Field, InputError, SampleName, Words, name_some
 
 OTHER_COLUMNS = (
     "{Every} samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that they "
@@ -75,10 +75,10 @@ def read_samples(samples: Mapping[str, object], *, missing: str = "error", desig
     """Read samples, match their columns, deal with missing values, and make the design; keys are what messages call them."""
     validation.missing(missing)
     asked = DesignOptions() if design is None else design
-    read = {name: asked.set_aside(read_table(data, name), name, tuple(samples)) for name, data in samples.items()}
+    read = {name: asked.split_design_columns(read_table(data, name), name, tuple(samples)) for name, data in samples.items()}
     tables, notes = check_tables(match_columns(read), missing=missing)
     tables, left = _in_whole_pairs(tables, range(1, len(tables)))  # laying them out does so with the first
-    pool = lay_out(tables, asked, (*notes, *left))
+    pool = apply_design(tables, asked, (*notes, *left))
     return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
 
 
@@ -99,7 +99,7 @@ def _match(tables: Mapping[str, Table], names: tuple[str, str]) -> Table:
     (a, b), every = (tables[name] for name in names), both(len(tables))
     only = zip(names, (only_in(a.names, b.names), only_in(b.names, a.names)), strict=True) if a.named and b.named else ()
     fields: dict[str, Field] = {"x": SampleName(names[0]), "y": SampleName(names[1]), "Every": every.capitalize()}
-    fields["difference"] = Said(_say_difference, tuple(only))
+    fields["difference"] = DeferredText(_say_difference, tuple(only))
     if len(a.names) != len(b.names):
         raise InputError(OTHER_COLUMNS, **fields, m=len(a.names), n=len(b.names))
     if not (a.named and b.named):
@@ -130,7 +130,7 @@ def check_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Tab
     for name, table in tables.items():
         if table.rows < 2:
             raise InputError("Each sample must have at least 2 rows. {Sample} has {rows}.", sample=name, rows=table.rows)
-    gaps = {name: find_gaps(table, name) for name, table in tables.items()}
+    gaps = {name: find_missing(table, name) for name, table in tables.items()}
     notes: list[str] = []
     if missing == "error":
         check_present(gaps)
@@ -143,7 +143,7 @@ def pool_tables(*tables: Table, notes: tuple[str, ...] = (), open_ended: bool = 
     """Return the pool of tables with the same columns in the same order."""
     first, whole = tables[0], all(table.kept is None for table in tables)
     return Pool(
-        numbers=Stacked(tuple(table.numbers for table in tables)),
+        numbers=StackedNumbers(tuple(table.numbers for table in tables)),
         number_names=first.number_names,
         dates=first.dates,
         categories={c: np.concatenate([table.categories[c] for table in tables]) for c in first.categories},
@@ -174,7 +174,7 @@ def take_rows(pool: Pool, rows: Rows) -> Pool:
     )
 
 
-def lay_out(tables: Sequence[Table], asked: DesignOptions, notes: tuple[str, ...] = ()) -> Pool:
+def apply_design(tables: Sequence[Table], asked: DesignOptions, notes: tuple[str, ...] = ()) -> Pool:
     """Return the pool of tables with the design that was asked for; rows of strata without a partner are left out.
 
     So are rows of the first table whose partners in others were dropped for missing values. A reference that is kept in a file
@@ -184,7 +184,7 @@ def lay_out(tables: Sequence[Table], asked: DesignOptions, notes: tuple[str, ...
     pool = pool_tables(*tables, notes=(*notes, *left))
     if not asked.given:
         return pool
-    coded = all_codes(*(table.aside for table in tables))
+    coded = all_codes(*(table.design_values for table in tables))
     block_rows, said = _block_rows(pool, asked, coded)
     design, rows, left = make_design(coded, pool.sizes, block_rows, asked.described)
     if len(rows) < sum(pool.sizes):
@@ -197,7 +197,7 @@ def _in_whole_pairs(tables: Sequence[Table], of: Iterable[int]) -> tuple[list[Ta
     every, notes = list(tables), list[str]()
     if not any("pairs" in table.lost for table in tables):
         return every, notes
-    values = [(table.aside["pairs"], table.lost.get("pairs", table.aside["pairs"][:0])) for table in tables]
+    values = [(table.design_values["pairs"], table.lost.get("pairs", table.design_values["pairs"][:0])) for table in tables]
     ends = np.cumsum([len(part) for kept_and_lost in values for part in kept_and_lost])
     numbers = np.split(codes([np.concatenate(kept_and_lost) for kept_and_lost in values], "pairs")[0], ends[:-1])
     kept, gone = numbers[::2], [np.setdiff1d(lost, kept) for kept, lost in zip(numbers[::2], numbers[1::2], strict=True)]
@@ -209,7 +209,7 @@ def _in_whole_pairs(tables: Sequence[Table], of: Iterable[int]) -> tuple[list[Ta
             raise InputError(rule, parameter="pairs", every=both(len(tables)), impute=IMPUTE)
         if torn.any():
             pairs = len(np.unique(own[torn]))
-            pairs_out = counted(pairs, "pair left out whole: its other row", "pairs left out whole: their other rows")
+            pairs_out = pluralize(pairs, "pair left out whole: its other row", "pairs left out whole: their other rows")
             notes.append(f"{pairs_out} had missing values")
             every[i] = every[i].take(~torn)
     return every, notes

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpmmd.core.arrays import Rows
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.design import Design
 from cpmmd.data.pool import Pool
-from cpmmd.errors import InputError, Setting, TooFewUnitsError
+from cpmmd.errors import InputError, ParameterReference, TooFewUnitsError
 
-UNSPLIT = Setting("method", "median")  # a method that does not split
+UNSPLIT = ParameterReference("method", "median")  # a method that does not split
 DISTINCT = 0.9  # share of different rows within each sample from which an equal row in the other is the same record, not chance
 FEW_ROWS = (
     "A split test needs at least 2 training and 2 test rows of each sample: {sample} has {rows} rows, which {fraction} splits "
@@ -71,7 +71,7 @@ def split_pool(pool: Pool, train_fraction: float, rng: np.random.Generator, *, a
     count = len(np.unique(records[records >= 0]))
     if not count:
         return split, ""
-    note = f"{counted(count, 'row stands', 'rows stand')} in both samples; each is kept on one side of the split"
+    note = f"{pluralize(count, 'row stands', 'rows stand')} in both samples; each is kept on one side of the split"
     return _keep_records_whole(split, records, pool.m), note
 
 
@@ -99,7 +99,7 @@ def _split_samples(rows: tuple[int, int], train_fraction: float, rng: np.random.
     (m, n), train = rows, [round(count * train_fraction) for count in rows]
     for sample, count, size in zip("xy", rows, train, strict=True):
         if size < 2 or count - size < 2:
-            fraction, test = Setting("train_fraction", train_fraction), count - size
+            fraction, test = ParameterReference("train_fraction", train_fraction), count - size
             raise InputError(FEW_ROWS, sample=sample, rows=count, fraction=fraction, train=size, test=test, other=UNSPLIT)
     if at_most is not None and sum(train) > at_most:
         train = [max(2, int(size * (at_most / sum(train)))) for size in train]
@@ -134,7 +134,7 @@ def _split_design(design: Design, train_fraction: float, rng: np.random.Generato
     return Split(rows[mask], m_train, rows[~mask], design.rows[0] - m_train)
 
 
-def set_aside(rows: int, fraction: float, rng: np.random.Generator, *, at_most: int) -> tuple[Rows, Rows]:
+def hold_out(rows: int, fraction: float, rng: np.random.Generator, *, at_most: int) -> tuple[Rows, Rows]:
     """Split the row numbers of one sample at random: those set aside, and the others, both shuffled."""
     size = min(round(rows * fraction), at_most)
     if size < 2 or rows - size < 2:

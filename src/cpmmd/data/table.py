@@ -11,7 +11,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.arrays import Objects as Objects
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.numbers import Chosen, Columns, Matrix, Numbers, Values, beyond_exact, category_text, is_missing, is_number
 from cpmmd.errors import InputError, name_some
 
@@ -52,7 +52,7 @@ class Table:
     kept: Rows | None = None  # row numbers in the data as it came, when some rows were left out; None for all
     columns: tuple[str, ...] = ()  # all names in the order of the data
     # values that are not compared but say which rows belong together, by the argument that named them
-    aside: Mapping[str, Values] = field(default_factory=dict)
+    design_values: Mapping[str, Values] = field(default_factory=dict)
     # the same of rows that were dropped for missing values, whose partners may still be elsewhere
     lost: Mapping[str, Values] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ class Table:
             numbers=Chosen(self.numbers, rows=chosen),
             categories={c: v[chosen] for c, v in self.categories.items()},
             kept=chosen if self.kept is None else self.kept[chosen],
-            aside={name: values[chosen] for name, values in self.aside.items()},
+            design_values={name: values[chosen] for name, values in self.design_values.items()},
         )
 
 
@@ -181,7 +181,7 @@ def _check_unmixed(series: Series, column: str, name: str) -> None:
     numbers = sum(is_number(v) and not isinstance(v, (bool, np.bool_)) and not is_missing(v) for v in values)
     if numbers:
         row, first = next((i, v) for i, v in enumerate(values) if isinstance(v, str))
-        count = counted(numbers, "number")
+        count = pluralize(numbers, "number")
         raise InputError(MIXTURE, sample=name, column=column, row=row, numbers=count, first=name_some([first]))
 
 

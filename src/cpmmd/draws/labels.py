@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cpmmd.core.arrays import Labels, Rows
 from cpmmd.core.text import bytes_in_words
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError, ParameterReference
 
 CHUNK_BYTES = 64 * 2**20  # of labels in work at once
 BLOCK_ROWS = 512  # relabelings multiplied at once
@@ -58,9 +58,9 @@ class Relabelings(Draws):
                 "it, or ask for fewer with {fewer}.",
                 count=count,
                 needed=bytes_in_words(count * width),
-                setting=Setting("memory_limit"),
+                setting=ParameterReference("memory_limit"),
                 limit=bytes_in_words(limit),
-                fewer=Setting("n_permutations"),
+                fewer=ParameterReference("n_permutations"),
             )
         bits, done = np.empty((count, width), np.uint8), 0
         for chunk in chunks:

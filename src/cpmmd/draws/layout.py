@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.arrays import Array, Floating, Labels, Rows
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.design import AUTO, PAIR, Design
 from cpmmd.draws.labels import LabelCodes, Relabelings, number_of_labels
-from cpmmd.errors import InputError, Said, Setting, TooFewUnitsError, Words
+from cpmmd.errors import DeferredText, InputError, ParameterReference, TooFewUnitsError, Words
 
 TARGET_BINS = 200  # in all: as powerful as rows one by one; 100 are not on small modes (benchmarks/full_sample.py)
 FEWEST_BINS = 40  # of the smaller sample, where that does not make too many in all
@@ -171,12 +171,12 @@ class Layout:
         """Which rows no unit has, in words, if any."""
         if sum(self.dropped) == 0:
             return ()
-        left = f"{counted(self.dropped[0], 'row')} of the first sample and {self.dropped[1]} of the second, drawn at random,"
+        left = f"{pluralize(self.dropped[0], 'row')} of the first sample and {self.dropped[1]} of the second, drawn at random,"
         if self.strata is not None:
             return (f"{left} do not fill a bin of units and are left out",)
         if max(self.dropped) < self.size:
             return (f"{left} do not fill a bin of {self.size} and are left out",)
-        each = counted(self.size, "row")
+        each = pluralize(self.size, "row")
         return (f"{left} are left out: the smaller sample asks for bins of {each}, and no more than {MOST_BINS} are relabelled",)
 
 
@@ -236,7 +236,9 @@ def sum_pairs(matrix: Floating, starts: Rows) -> Floating:
 MANY = 10**100  # relabelings, more than enough for any level; their number itself may be beyond what a float holds
 
 
-def require_relabelings(layout: Layout, design: Design | None, alpha: float, *, train: float = 0.0, price: float = 1.0) -> None:
+def require_relabelings(
+    layout: Layout, design: Design | None, alpha: float, *, train: float = 0.0, combination_factor: float = 1.0
+) -> None:
     """Refuse units of a design so few that no labeling of them has a p-value of alpha, with how many there must be.
 
     ``train`` is the share of units that is not tested, ``price`` what p-values are multiplied by where several are combined.
@@ -246,21 +248,21 @@ def require_relabelings(layout: Layout, design: Design | None, alpha: float, *, 
     total = number_of_labels(layout.count, layout.first, layout.strata[np.argsort(~layout.of_x, kind="stable")])
     of_x, of_y = (np.bincount(layout.strata[side]) for side in (layout.of_x, ~layout.of_x))
     swapped = bool((of_x == of_y).all())  # the samples may exchange all labels, which gives the same statistic
-    least = min(1.0, price * (1 + swapped) / min(total, MANY))
+    least = min(1.0, combination_factor * (1 + swapped) / min(total, MANY))
     if least <= alpha + 1e-12:
         return
     x, y = layout.units
     tested = (x, y) != design.units
-    needed = units_needed(design, alpha / price, train=train)
+    needed = units_needed(design, alpha / combination_factor, train=train)
     raise TooFewUnitsError(
         "{what}{part} {have} {total} relabelings, so that no p-value below {least} is possible, above {level}: the test could "
         "never reject. At least {needed} are needed{where}{advice}.",
-        what=counted(x, "pair") if design.kind == PAIR else f"{x} v {y} {design.kind}s",
+        what=pluralize(x, "pair") if design.kind == PAIR else f"{x} v {y} {design.kind}s",
         part=f" (the tested part of {design})" if tested else "",
         have="has" if (x, design.kind) == (1, PAIR) else "have",
         total=total,
         least=f"{least:.3g}",
-        level=Setting("alpha", alpha),
+        level=ParameterReference("alpha", alpha),
         needed=f"{needed} pairs" if design.kind == PAIR else f"{needed} v {needed} {design.kind}s",
         where=", in one stratum, or more in several" if design.n_strata > 1 else "",
         advice=_advice(design, needed, tested),
@@ -273,17 +275,17 @@ def units_needed(design: Design, alpha: float, *, train: float = 0.0) -> int:
     return next(n for n in count(tested) if n - round(n * train) >= tested)
 
 
-def _advice(design: Design, needed: int, tested: bool) -> str | Said:
+def _advice(design: Design, needed: int, tested: bool) -> str | DeferredText:
     """Say how to come to enough units: all of them tested, longer samples, or separate runs named."""
     if tested:
         return "; a method that does not split tests all of them"
     if design.given.get("blocks") != AUTO or design.block_rows in (None, 1):
         return ""
-    return Said(_longer_samples, design.block_rows, needed, max(1, min(design.rows) // needed))
+    return DeferredText(_longer_samples, design.block_rows, needed, max(1, min(design.rows) // needed))
 
 
 def _longer_samples(words: Words, length: int, needed: int, shorter: int) -> str:
-    groups, blocks = words.setting(Setting("groups")), words.setting(Setting("blocks", shorter))
+    groups, blocks = words.setting(ParameterReference("groups")), words.setting(ParameterReference("blocks", shorter))
     return (
         f"; rows depend on each other so far that blocks must be {length} rows long: take at least {needed * length} rows of "
         f"each sample, or name separate runs with {groups} (shorter blocks, {blocks}, can find differences that are none)"

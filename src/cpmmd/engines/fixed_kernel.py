@@ -15,7 +15,7 @@ from cpmmd.engines.dense import rank_matrix
 from cpmmd.engines.directions import whole_pool_directions
 from cpmmd.engines.landmarks import kernel_path, landmark_count
 from cpmmd.engines.memory import DEFAULT_LIMIT, plan_tiles
-from cpmmd.engines.paths import PLAIN, View
+from cpmmd.engines.paths import UNREGULARISED, View
 from cpmmd.engines.tiles import tile_statistics, tile_sums
 from cpmmd.evidence import Ranking, tail_scores
 from cpmmd.kernels.base import Kernel
@@ -87,7 +87,7 @@ def kernel_test(
         blind = sample_stream.permutation(len(rows))
         strata = None if design is None else design.strata[design.unit[blind]]
         view = View(load, layout, rows[blind], memory_limit, landmark_count(len(layout.rows)), strata)
-        ranking = _rank_scores(kernel_path(view, kernel, (PLAIN, *gammas)), layout)
+        ranking = _rank_scores(kernel_path(view, kernel, (UNREGULARISED, *gammas)), layout)
         return KernelTest(ranking, layout, Engine.of(layout, view.count, view.variance_rows, linear=view.linear))
     middle = load(np.sort(sample_stream.choice(rows, min(len(rows), MIDDLE_ROWS), replace=False)))
     plan = plan_tiles(memory_limit, width=middle.shape[1], n_kernels=1, bins=layout.count)
@@ -101,7 +101,7 @@ def rank_spectral(K: Array, layout: Layout, gammas: Sequence[float]) -> Ranking:
     """Rank the observed labeling of a kernel matrix, rows in the order of the layout, over spectral parameters."""
 
     def statistics(matrix: Array) -> Array:
-        return whole_pool_directions(matrix, layout).statistics(layout, (PLAIN, *gammas))
+        return whole_pool_directions(matrix, layout).statistics(layout, (UNREGULARISED, *gammas))
 
     (values,) = map_apart(statistics, [K])
     return _rank_scores(values, layout)

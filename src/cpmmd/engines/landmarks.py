@@ -16,11 +16,11 @@ import numpy as np
 from cpmmd.core.arrays import Array
 from cpmmd.core.parallel import map_apart, spread
 from cpmmd.core.progress import report
-from cpmmd.core.text import bytes_in_words, counted
+from cpmmd.core.text import bytes_in_words, pluralize
 from cpmmd.draws.labels import units_by_stratum
 from cpmmd.draws.layout import Layout, sum_rows
 from cpmmd.engines.directions import Directions, Sketch, landmark_directions, whole_pool_directions
-from cpmmd.engines.paths import COVARIANCE_ROWS, PAIR_ROWS, PLAIN, Grid, Path, View
+from cpmmd.engines.paths import COVARIANCE_ROWS, PAIR_ROWS, UNREGULARISED, Grid, MemberPath, View
 from cpmmd.engines.tiles import Piece, cut_pieces
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
@@ -40,7 +40,7 @@ def landmark_count(rows: int, wanted: int | None = None, pair_rows: int = PAIR_R
     return min(rows, usual if wanted is None else wanted)
 
 
-def landmark_paths(view: View, grids: Sequence[Grid]) -> list[Path]:
+def landmark_paths(view: View, grids: Sequence[Grid]) -> list[MemberPath]:
     """Return the paths of families that share one geometry.
 
     Grids without spectral parameters give the squared MMD of the kernel that landmarks see.
@@ -53,7 +53,7 @@ def landmark_paths(view: View, grids: Sequence[Grid]) -> list[Path]:
     for grid, some in zip(grids, bandwidths, strict=True):
         own = [next(sketches) for _ in some]
         seen = np.array([(one.sums.sum() - np.trace(one.among)) / len(view.landmarks) for one in own])
-        count = len(some) if grid.gammas else grid.enough(seen, view.rows)
+        count = len(some) if grid.gammas else grid.usable(seen, view.rows)
         paths.append(_path(view, grid, some[:count], own[:count]))
     return paths
 
@@ -67,13 +67,13 @@ def kernel_path(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
     return values
 
 
-def _path(view: View, grid: Grid, bandwidths: Array, seen: Sequence[Kernel | Sketch]) -> Path:
+def _path(view: View, grid: Grid, bandwidths: Array, seen: Sequence[Kernel | Sketch]) -> MemberPath:
     """Return all members: every spectral parameter of the widest bandwidth, then of the next."""
-    gammas = grid.gammas or (PLAIN,)
+    gammas = grid.gammas or (UNREGULARISED,)
     found, values = zip(*_members(view, seen, gammas, principal=bool(grid.gammas)), strict=True)
     directions = dict(zip(bandwidths.tolist(), found, strict=True))
     members = np.repeat(bandwidths, len(gammas))
-    return Path(grid.family, members, np.concatenate(values), np.tile(gammas, len(found)), directions, view.landmarks)
+    return MemberPath(grid.family, members, np.concatenate(values), np.tile(gammas, len(found)), directions, view.landmarks)
 
 
 def _members(
@@ -190,7 +190,7 @@ def _require(view: View, needed: int, kernels: int) -> None:
             "{parameter} must leave room for landmarks: at least {needed} for {kernels} with {count} of them. Got "
             "{limit}; raise it, or use fewer landmarks with FullSampleTest(landmarks=...).",
             parameter="memory_limit",
-            kernels=counted(kernels, "kernel"),
+            kernels=pluralize(kernels, "kernel"),
             count=len(view.landmarks),
             needed=bytes_in_words(needed),
             limit=bytes_in_words(view.memory_limit),

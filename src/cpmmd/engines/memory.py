@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cpmmd.core.parallel import thread_count
-from cpmmd.core.text import bytes_in_words, counted
-from cpmmd.errors import InputError, Setting
+from cpmmd.core.text import bytes_in_words, pluralize
+from cpmmd.errors import InputError, ParameterReference
 
 DEFAULT_LIMIT = 2**30
 TILE_ROWS = 512  # double-precision distances of as many still fit the cache, and threads do not wait for each other
@@ -53,9 +53,9 @@ def plan_tiles(
         "{parameter} must leave room for tiles: {kernels}, {columns} and {bins} need at least {needed}. Got "
         "{limit}; raise it, or use fewer bins or columns.",
         parameter="memory_limit",
-        kernels=counted(n_kernels, "kernel"),
-        columns=counted(width, "column"),
-        bins=counted(bins, "bin"),
+        kernels=pluralize(n_kernels, "kernel"),
+        columns=pluralize(width, "column"),
+        bins=pluralize(bins, "bin"),
         needed=bytes_in_words(needed),
         limit=bytes_in_words(limit),
     )
@@ -73,9 +73,9 @@ def require_dense(limit: int, *, rows: int, matrices: int, method: str) -> None:
             rows=rows,
             needed=bytes_in_words(needed),
             limit=bytes_in_words(limit),
-            setting=Setting("memory_limit"),
-            other=Setting("method", "cp-full"),
-            simple=Setting("method", "median"),
+            setting=ParameterReference("memory_limit"),
+            other=ParameterReference("method", "cp-full"),
+            simple=ParameterReference("method", "median"),
         )
 
 
@@ -90,6 +90,6 @@ def require_training(limit: int, *, rows: int, matrices: int) -> None:
             rows=rows,
             needed=bytes_in_words(needed),
             limit=bytes_in_words(limit),
-            setting=Setting("memory_limit"),
-            other=Setting("method", "cp-full"),
+            setting=ParameterReference("memory_limit"),
+            other=ParameterReference("method", "cp-full"),
         )

@@ -30,11 +30,11 @@ ROWS_A_LANDMARK = 10  # of those
 MEDIAN_ROWS = 1000  # rows that a class's median distance is taken over
 GRID_RATIO = np.sqrt(2.0)
 LARGEST_SHARE = 0.25  # of the pool: no bandwidth is asked to see more rows than that
-PLAIN = float("inf")  # the spectral parameter of the squared MMD
+UNREGULARISED = float("inf")  # the spectral parameter of the squared MMD
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class MemberPath:
     """One class under all relabelings: member j has ``bandwidths[j]`` and ``gammas[j]``, the observed labeling is at b = 0.
 
     Bandwidths so narrow that rows have too few effective neighbours on average are left out.
@@ -48,15 +48,15 @@ class Path:
     landmarks: Array | None = None
 
     @classmethod
-    def plain(cls, family: ScaleFamily, bandwidths: Array, mmd2: Array) -> Path:
+    def plain(cls, family: ScaleFamily, bandwidths: Array, mmd2: Array) -> MemberPath:
         """Return a path of bandwidths alone."""
-        return cls(family, bandwidths, mmd2, np.full(len(bandwidths), PLAIN))
+        return cls(family, bandwidths, mmd2, np.full(len(bandwidths), UNREGULARISED))
 
     def kernel(self, position: int) -> Kernel:
         """Return the kernel of one member."""
         bandwidth, gamma = float(self.bandwidths[position]), float(self.gammas[position])
         inner = ScaledKernel(self.family, bandwidth)
-        if gamma == PLAIN or self.landmarks is None:
+        if gamma == UNREGULARISED or self.landmarks is None:
             return inner
         return self.directions[bandwidth].kernel(inner, gamma, self.landmarks)
 
@@ -75,7 +75,7 @@ class Grid:
         """Return the effective neighbours a bandwidth must have in a pool of so many rows."""
         return min(self.fewest_neighbours, LARGEST_SHARE * rows)
 
-    def enough(self, neighbours: Array, rows: int) -> int:
+    def usable(self, neighbours: Array, rows: int) -> int:
         """Return how many of its bandwidths, widest first, have enough neighbours: one at least.
 
         A row's effective neighbours are the sum of its kernel values with the others. Where there are few on average, what is
@@ -147,7 +147,7 @@ def bandwidth_multiples(narrowest: float, widest: float) -> Array:
     return np.asarray(widest * GRID_RATIO ** -np.arange(steps + 1))
 
 
-def geometry_paths(view: View, grids: Sequence[Grid]) -> list[Path]:
+def geometry_paths(view: View, grids: Sequence[Grid]) -> list[MemberPath]:
     """Return the paths of families that share one geometry, over pairs of rows; spectral parameters are not for this engine."""
     families = [grid.family for grid in grids]
     bandwidths = [view.unit(grid.family) * grid.multiples for grid in grids]
@@ -173,9 +173,9 @@ def _pair_sums(view: View, tiler: Tiler, copies: int = 1) -> Array:
     return tile_sums(view.load, tiler, view.layout, plan_tiles(view.memory_limit, tile_rows=rows, fewest=rows, **sizes))
 
 
-def _path(grid: Grid, bandwidths: Array, sums: Array, layout: Layout) -> Path:
+def _path(grid: Grid, bandwidths: Array, sums: Array, layout: Layout) -> MemberPath:
     """Return the path of one family from its sums over units, without the bandwidths that see too few."""
     rows, own = len(layout.rows), 0.0 if form_of(layout).unbiased else 1.0  # a design's sums have each row with itself
-    count = grid.enough(sums.sum(axis=(1, 2)) / rows - own, rows)
+    count = grid.usable(sums.sum(axis=(1, 2)) / rows - own, rows)
     values = np.array([tile_statistics(matrix, layout)[0] for matrix in sums[:count]])
-    return Path.plain(grid.family, bandwidths[:count], values)
+    return MemberPath.plain(grid.family, bandwidths[:count], values)

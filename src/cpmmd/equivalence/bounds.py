@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import PlainValue
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.kernels.base import Kernel
@@ -49,7 +49,7 @@ class Coordinates:
             meanings=(
                 *(MEAN for _ in prepared.number_names),
                 *(ABSENT for _ in prepared.indicators),
-                *(f"share of {harmless(level)!r}" for kept in levels for level in kept),
+                *(f"share of {sanitize(level)!r}" for kept in levels for level in kept),
             ),
             blocks=np.concatenate(
                 [np.arange(single), np.repeat(single + np.arange(len(levels)), [len(kept) for kept in levels])]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, PlainValue, plain_dict
-from cpmmd.core.text import NAME, counted, harmless
+from cpmmd.core.text import NAME, pluralize, sanitize
 from cpmmd.equivalence.bounds import ColumnEquivalence, JointEquivalence, rate_of_shift
 from cpmmd.report.content import UNKNOWN_SEED
 from cpmmd.report.page import Facts, Notes, Number, Page, Section, Table, Verdict, count, line, number
@@ -30,7 +30,7 @@ class EquivalenceExplanation(PlainValue):
             f"  {_called(c.name, 24):<24} {c.meaning}: {c.low:+.3g} to {c.high:+.3g} standard deviations"
             for c in self.columns[:PRINTED]
         ]
-        more = [f"  and {counted(len(self.columns) - PRINTED, 'more column')}"] if len(self.columns) > PRINTED else []
+        more = [f"  and {pluralize(len(self.columns) - PRINTED, 'more column')}"] if len(self.columns) > PRINTED else []
         return "\n".join([self.sentence, *lines, *more])
 
 
@@ -150,11 +150,11 @@ class EquivalenceResult:
     @property
     def _shape(self) -> str:
         (m, n), columns = self.sizes, len(self.columns)
-        return f"{m} v {n} rows, {counted(columns, 'column')}"
+        return f"{m} v {n} rows, {pluralize(columns, 'column')}"
 
 
 def _called(name: str, limit: int = NAME) -> str:
-    return f"column {name}" if name.isdigit() else harmless(name, limit)  # an array's columns are called by their place
+    return f"column {name}" if name.isdigit() else sanitize(name, limit)  # an array's columns are called by their place
 
 
 def _up_to(shift: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from cpmmd.core.plain import PlainValue
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 
 LONGEST = 40  # characters of a name in a sentence
 NAMED = 3  # columns in a sentence
@@ -15,7 +15,7 @@ NAMED = 3  # columns in a sentence
 
 def quote_name(name: str, label: str) -> str:
     """Return a name for a sentence: quoted where it is the data's own."""
-    short = harmless(label, LONGEST)
+    short = sanitize(label, LONGEST)
     return f"'{short}'" if name == label else short
 
 
@@ -26,7 +26,7 @@ def join(parts: Sequence[str], last: str = " and ") -> str:
 
 def in_header(sample: str) -> str:
     """Return a sample's name as it stands above a column."""
-    return harmless(sample.removeprefix("the "), LONGEST)
+    return sanitize(sample.removeprefix("the "), LONGEST)
 
 
 class Change(StrEnum):

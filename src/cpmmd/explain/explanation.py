@@ -10,7 +10,7 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.parallel import threads
 from cpmmd.core.seeds import RNG, resolve_rng
-from cpmmd.core.text import SAMPLES, harmless
+from cpmmd.core.text import SAMPLES, sanitize
 from cpmmd.errors import InputError
 from cpmmd.explain.column_table import Tables, difference_tables, relabelled_units
 from cpmmd.explain.columns import DataColumn, columns_of, number_values, row_value
@@ -19,7 +19,7 @@ from cpmmd.explain.rows import ExplainedRows, evidence_of, gather_rows, kernel_e
 from cpmmd.explain.samples import stratum_means
 from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import Effect, Explanation, RowEvidence
-from cpmmd.kernels.base import ColumnWeighing
+from cpmmd.kernels.base import ColumnWeights
 from cpmmd.procedures.outcome import TestResult
 
 VALUES_SHOWN = 50  # columns of a row that is shown
@@ -83,7 +83,7 @@ def explain(
     K = material.kernel.gram(material.matrix)
     witness, strata = material.strata.witness(K), material.strata
     effect, alone = kernel_effect(material, K, fold_stream), one_by_one_effect(every, material, column_stream)
-    told = say_told(effect, alone, called, inside=strata.stratified) or say_in_pairs(material, tables, every, called)
+    told = effect_sentence(effect, alone, called, inside=strata.stratified) or say_in_pairs(material, tables, every, called)
     known = {column.name: column for column in every}
     shown = [known[column.name] for column in tables.columns[:VALUES_SHOWN]]
     (rows_x, witness_x, top_x), (rows_y, witness_y, top_y) = (
@@ -143,7 +143,7 @@ def effect_size(outcome: TestResult, *, max_rows: int = 2000, rng: RNG = 0) -> E
 
 def _map_notes(outcome: TestResult, columns: Sequence[DataColumn]) -> list[str]:
     """Say which columns a trained map looks at most, where what it looked at was found to differ and one stands out."""
-    if not (outcome.reject and isinstance(outcome.kernel, ColumnWeighing)):
+    if not (outcome.reject and isinstance(outcome.kernel, ColumnWeights)):
         return []
     weights = outcome.kernel.column_weights
     seen = np.count_nonzero(weights)
@@ -169,7 +169,7 @@ def _odds(share: float) -> float:
 
 def say_where(outcome: TestResult, tables: Tables, names: tuple[str, str], *, inside: bool = False) -> str:
     """Say where the samples differ (``inside`` strata), or that no difference was found."""
-    x, y = (harmless(name, LONGEST) for name in names)
+    x, y = (sanitize(name, LONGEST) for name in names)
     suspicious = {one.name for one in tables.suspicious}
     differ = _name_columns([one for one in tables.columns if one.significant and one.name not in suspicious], y)
     if differ and inside:
@@ -223,11 +223,11 @@ def _name_pair(pairs: Sequence[PairDifference], suspicious: set[str], samples: t
     return f"The columns look alike one by one; what changed is how {join(names)} go together ({numbers}){more}"
 
 
-def say_told(effect: Effect | None, alone: Effect | None, names: tuple[str, str], *, inside: bool = False) -> str:
+def effect_sentence(effect: Effect | None, alone: Effect | None, names: tuple[str, str], *, inside: bool = False) -> str:
     """Say how well single rows are told apart; nothing where that cannot be known."""
     if effect is None or alone is None:
         return ""
-    x, y = (harmless(name, LONGEST) for name in names)
+    x, y = (sanitize(name, LONGEST) for name in names)
     other = f"a random row of {x}{' and the same stratum' * inside}"
     told = f"By the test's kernel a random row of {y} looks more like {y} than {other} does {effect}"
     return f"{told}, by its columns one by one {alone.probability:.0%}; 50% would be chance."
@@ -246,6 +246,6 @@ def say_in_pairs(material: ExplainedRows, tables: Tables, columns: Sequence[Data
     both = np.intersect1d(strata.of_row[of[0]], strata.of_row[of[1]])
     x, y = (stratum_means(values[side], strata.of_row[side])[both] for side in of)
     count = np.count_nonzero(leading.effect.value * (y - x) > 0)
-    other, sample = (harmless(name, LONGEST) for name in names)
+    other, sample = (sanitize(name, LONGEST) for name in names)
     said = f"{quote_name(leading.name, leading.label)} is {leading.words} in {sample} than in {other}"
     return f"{said} in {count} of {len(both)} pairs."

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.columns import DataColumn, ReadColumn, date_text
@@ -30,7 +30,7 @@ from cpmmd.explain.samples import (
 LEVELS = 5  # of a category, those with the largest difference
 BARS = 12  # different values up to which each has a bar of its own
 CLASSES = 24  # of values on a line
-Said = tuple[str, Change | None, ColumnEffect | None]  # the words, what they are about, and how large it is
+DeferredText = tuple[str, Change | None, ColumnEffect | None]  # the words, what they are about, and how large it is
 
 
 def describe(read: ReadColumn, parts: dict[str, float]) -> ColumnDifference:
@@ -77,7 +77,7 @@ def _histogram(read: ReadColumn, names: Sequence[str]) -> Histogram | None:
     return Histogram(tuple(edges.tolist()), tuple(names), x, y)
 
 
-def say_difference(read: ReadColumn, parts: dict[str, float]) -> Said:
+def say_difference(read: ReadColumn, parts: dict[str, float]) -> DeferredText:
     """Return how Y differs from X in a column, by the statistic that says so loudest."""
     if parts and max(parts, key=lambda name: parts[name]) == Change.MISSING:
         return _say_share(read.marks(~read.there), "missing", Change.MISSING)
@@ -87,7 +87,7 @@ def say_difference(read: ReadColumn, parts: dict[str, float]) -> Said:
         level = next(iter(read.shares))
         if level == MISSING:
             return _say_share(read.marks(~read.there), "missing", Change.MISSING)
-        return _say_share(read.marks(read.values == read.code(level)), f"'{harmless(level, LONGEST)}'")
+        return _say_share(read.marks(read.values == read.code(level)), f"'{sanitize(level, LONGEST)}'")
     if not read.strata.in_both(read.there):
         return _say_share(read.marks(~read.there), "missing", Change.MISSING) if any(read.missing) else ("", None, None)
     if read.ranks is None:  # true or false, or the larger of two numbers
@@ -97,12 +97,12 @@ def say_difference(read: ReadColumn, parts: dict[str, float]) -> Said:
     return _say_numbers(read, read.ranks, parts)
 
 
-def _say_share(marks: tuple[Sample, Sample], what: str, change: Change = Change.SHARE) -> Said:
+def _say_share(marks: tuple[Sample, Sample], what: str, change: Change = Change.SHARE) -> DeferredText:
     effect = share_effect(*marks, what)
     return f"{'more' if effect.value > 0 else 'less'} often {what}", change, effect
 
 
-def _say_numbers(read: ReadColumn, ranks: Array, parts: dict[str, float]) -> Said:
+def _say_numbers(read: ReadColumn, ranks: Array, parts: dict[str, float]) -> DeferredText:
     """Say higher, more spread out or different in shape; a word that means or spreads contradict is not used."""
     (x, y), is_date = read.numbers, read.column.kind == "date"
     z_x, z_y = (ndtri(ranks[side]) for side in read.sides)
@@ -192,5 +192,5 @@ def _constant(counts: list[int], values: list[str], names: tuple[str, str]) -> s
     """Say that a column has one value in one sample and several in the other."""
     for own, other in ((0, 1), (1, 0)):
         if counts[own] == 1 < counts[other]:
-            return f"it is always {harmless(values[own], LONGEST)} in {names[own]}"
+            return f"it is always {sanitize(values[own], LONGEST)} in {names[own]}"
     return ""

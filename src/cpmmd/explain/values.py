@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import PlainDict, PlainValue
-from cpmmd.core.text import harmless, number_format
+from cpmmd.core.text import number_format, sanitize
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.columns import date_text
 from cpmmd.explain.differences import LONGEST, Change, ColumnDifference, PairDifference, SuspiciousColumn
@@ -117,17 +117,17 @@ class Explanation(PlainValue):
 
     def __str__(self) -> str:
         lines = [self.sentence]
-        lines += [f"  suspicious   {harmless(one.label, LONGEST)}: {one.why}" for one in self.suspicious]
+        lines += [f"  suspicious   {sanitize(one.label, LONGEST)}: {one.why}" for one in self.suspicious]
         lines.append("  columns      p-value, adjusted for all columns")
         for column in self.columns[:PRINTED]:
             found = f": {column.words}, {column.effect}" if column.significant else ""
-            lines.append(f"    {column.pvalue:<8.3g} {harmless(column.label, LONGEST)}{found}")
+            lines.append(f"    {column.pvalue:<8.3g} {sanitize(column.label, LONGEST)}{found}")
         if self.differing_pairs:
             lines.append("  pairs        p-value, adjusted for all pairs")
         for pair in self.differing_pairs[:PRINTED]:
-            lines.append(f"    {pair.pvalue:<8.3g} {harmless(' and '.join(pair.labels), LONGEST)}: {pair.words}")
+            lines.append(f"    {pair.pvalue:<8.3g} {sanitize(' and '.join(pair.labels), LONGEST)}: {pair.words}")
         for sample, rows in zip(self.names, (self.top_x, self.top_y), strict=True):
-            lines.append(f"  rows of {harmless(sample, LONGEST)}: {', '.join(str(row.row) for row in rows)}")
+            lines.append(f"  rows of {sanitize(sample, LONGEST)}: {', '.join(str(row.row) for row in rows)}")
         return "\n".join([*lines, *(f"  note         {note}" for note in self._every_note)])
 
 
@@ -140,7 +140,7 @@ def typical(column: ColumnDifference, *, nothing: str = "") -> tuple[str, str]:
         return f"missing {column.missing_x:.0%}", f"missing {column.missing_y:.0%}"
     if column.levels:
         level, shares = next(iter(column.levels.items()))  # the one that the words speak of comes first
-        name = "missing" if level == MISSING else harmless(level, LEVEL)
+        name = "missing" if level == MISSING else sanitize(level, LEVEL)
         return f"{name} {shares[0]:.0%}", f"{name} {shares[1]:.0%}"
     if column.found is Change.SPREAD:
         return f"sd {column.spread_x:.3g}", f"sd {column.spread_y:.3g}"

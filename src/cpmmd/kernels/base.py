@@ -152,7 +152,7 @@ class FrozenKernel(Kernel):
 
 
 @runtime_checkable
-class ColumnWeighing(Protocol):
+class ColumnWeights(Protocol):
     """A kernel that gives each column a weight of its own."""
 
     @property

@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.kernels.base import FrozenKernel, base_kernel
-from cpmmd.kernels.scaled import Lifted, LiftedRows, ScaleFamily
+from cpmmd.kernels.scaled import LiftedKernel, LiftedRows, ScaleFamily
 
 MAX_DEGREE = 6
 
@@ -89,7 +89,7 @@ class LaplacianL1(ScaleFamily):
     geometry = ("l1",)
     squared = False
 
-    def lift(self, rows: Array, centre: Array) -> Lifted:
+    def lift(self, rows: Array, centre: Array) -> LiftedKernel:
         centred = rows - centre
         return _L1Rows(np.abs(centred).sum(axis=1), centred)
 
@@ -99,10 +99,10 @@ class LaplacianL1(ScaleFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class _L1Rows(Lifted):
+class _L1Rows(LiftedKernel):
     rows: Array
 
-    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
+    def distances(self, rows: slice, others: LiftedKernel, columns: slice) -> Array:
         assert isinstance(others, _L1Rows)
         return np.asarray(cdist(self.rows[rows], others.rows[columns], "cityblock"))
 
@@ -131,7 +131,7 @@ class Radius(ScaleFamily):
     squared = False
     about_origin = True
 
-    def lift(self, rows: Array, centre: Array) -> Lifted:  # noqa: ARG002 - lengths are not shift invariant
+    def lift(self, rows: Array, centre: Array) -> LiftedKernel:  # noqa: ARG002 - lengths are not shift invariant
         return _Lengths(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
     def proxy_constant(self, columns: int, size: int) -> float:  # noqa: ARG002
@@ -140,8 +140,8 @@ class Radius(ScaleFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class _Lengths(Lifted):
-    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
+class _Lengths(LiftedKernel):
+    def distances(self, rows: slice, others: LiftedKernel, columns: slice) -> Array:
         apart = np.subtract.outer(self.norms[rows], others.norms[columns])
         return np.asarray(np.abs(apart, out=apart))
 

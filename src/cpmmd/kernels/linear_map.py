@@ -9,7 +9,7 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.preparation import PreparedPool
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Description, Tensors, TrainedFamily
@@ -161,6 +161,6 @@ class LinearMapKernel(FeatureKernel):
 
     def __str__(self) -> str:
         rows, columns = self.shape
-        of = counted(columns, "column")
+        of = pluralize(columns, "column")
         what = f"diagonal map of {of}" if self.family.diagonal else f"linear map of {of} to {rows}"
         return f"Gaussian on a {what}, spectral norm {self.lipschitz:.4g}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Real
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError, ParameterReference
 from cpmmd.kernels.base import BaseKernel, Description, FrozenKernel, KernelFamily, Tensors, base_kernel
 
 if TYPE_CHECKING:
@@ -43,18 +43,18 @@ ZERO = 16 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class Lifted(ABC):
+class LiftedKernel(ABC):
     """Rows in the form that gives their distances tile by tile; ``norms`` are their own sizes."""
 
     norms: Array
 
     @abstractmethod
-    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
+    def distances(self, rows: slice, others: LiftedKernel, columns: slice) -> Array:
         """Return the family's (squared) distances for a tile of pairs; the result may be overwritten."""
 
 
 @dataclass(frozen=True, eq=False)
-class LiftedRows(Lifted):
+class LiftedRows(LiftedKernel):
     """Rows in the form that gives squared distances of their degree-p lifts; ``norms`` are |Psi_p(x)|^2."""
 
     # left, right: elementwise powers, the last with the norms beside it; ``right`` is transposed
@@ -73,7 +73,7 @@ class LiftedRows(Lifted):
         right = (*powers[:-1], np.hstack([powers[-1], one, weighted]))
         return cls(norms, left, tuple(np.ascontiguousarray(power.T) for power in right))
 
-    def distances(self, rows: slice, others: Lifted, columns: slice) -> Array:
+    def distances(self, rows: slice, others: LiftedKernel, columns: slice) -> Array:
         """Return |Psi(x_i) - Psi(z_j)|^2 for a tile of pairs, duplicates exactly at zero."""
         assert isinstance(others, LiftedRows)
         *sums, total = (a[rows] @ b[:, columns] for a, b in zip(self.left, others.right, strict=True))  # P_1, ..., P_{p-1} and V
@@ -116,7 +116,7 @@ class ScaleFamily(KernelFamily):
     about_origin: ClassVar[bool] = False  #: whether moving all rows changes the distances
 
     @abstractmethod
-    def lift(self, rows: Array, centre: Array) -> Lifted:
+    def lift(self, rows: Array, centre: Array) -> LiftedKernel:
         """Lift rows; ``centre`` may be taken off first where the family does not notice."""
 
     def lift_lipschitz(self, rows: Array) -> float:  # noqa: ARG002 - for lifts that need them
@@ -165,7 +165,7 @@ class ScaleFamily(KernelFamily):
         """Return the median distance of ``rows`` as this family measures it: the bandwidth of the median heuristic."""
         return median_distance(self.exponents(rows), self.base_kernel.power)
 
-    def lift_checked(self, rows: Array, centre: Array) -> Lifted:
+    def lift_checked(self, rows: Array, centre: Array) -> LiftedKernel:
         """Lift rows, refused when that overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
             lifted = self.lift(rows, centre)
@@ -186,7 +186,7 @@ def refuse_overflow(what: str, norms: Array, rows: Array) -> None:
             "Distances of {what} overflow on values as large as {largest:.3g}. Rescale the columns, for instance with {setting}.",
             what=what,
             largest=float(np.abs(rows).max()),
-            setting=Setting("scale", "standard"),
+            setting=ParameterReference("scale", "standard"),
         )
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cpmmd.core.arrays import Array, Floating
 from cpmmd.kernels.base import GAUSSIAN, Kernel
 from cpmmd.kernels.families import Bandwidth, FeatureKernel
-from cpmmd.kernels.scaled import Lifted, ScaledKernel, ScaleFamily, refuse_overflow
+from cpmmd.kernels.scaled import LiftedKernel, ScaledKernel, ScaleFamily, refuse_overflow
 
 Tile = npt.NDArray[np.float32]
 LINKS = 6  # of a chain: rounding of 6e-8 grows to 4e-6
@@ -138,10 +138,10 @@ class DistanceTiler(Tiler):
     def n_kernels(self) -> int:
         return sum(map(len, self.bandwidths))
 
-    def operand(self, rows: Array) -> Lifted:
+    def operand(self, rows: Array) -> LiftedKernel:
         return self.families[0].lift_checked(rows, self.centre)
 
-    def tiles(self, a: Lifted, i: slice, b: Lifted, j: slice, scratch: Scratch) -> Iterator[Tile]:
+    def tiles(self, a: LiftedKernel, i: slice, b: LiftedKernel, j: slice, scratch: Scratch) -> Iterator[Tile]:
         distances = a.distances(i, b, j)
         for family, bandwidths in zip(self.families, self.bandwidths, strict=True):
             yield from _family_tiles(family, bandwidths, distances, scratch)

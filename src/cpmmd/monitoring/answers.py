@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from cpmmd.core.plain import Count, InMemory, PlainDict, PlainValue, from_plain
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.numbers import category_text
 from cpmmd.data.table import Table
 from cpmmd.errors import CpmmdError, InputError
@@ -87,8 +87,8 @@ class BatchResult(BatchAnswer):
     def __str__(self) -> str:
         verdict = "differs" if self.reject else "no difference found"
         level = "" if self.result is None else f" {'<=' if self.pvalue <= self.result.alpha else '>'} {self.result.alpha:g}"
-        noted = f"; {counted(len(self.notes), 'note')}" if self.notes else ""
-        return f"{in_one_line(self.name)}: {verdict} (p = {self.pvalue:.4g}{level}), {counted(self.rows, 'row')}{noted}"
+        noted = f"; {pluralize(len(self.notes), 'note')}" if self.notes else ""
+        return f"{in_one_line(self.name)}: {verdict} (p = {self.pvalue:.4g}{level}), {pluralize(self.rows, 'row')}{noted}"
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class MonitorAnswer(BatchAnswer):
     def __str__(self) -> str:
         since = "" if self.since is None else f" since {in_one_line(self.since.name)}"
         verdict = f"ALARM{since}" if self.alarm else "quiet"
-        sign, rows = ">=" if self.wealth >= 1 / self.alpha else "<", counted(self.rows, "row")
+        sign, rows = ">=" if self.wealth >= 1 / self.alpha else "<", pluralize(self.rows, "row")
         wealth = f"wealth {self.wealth:.3g} {sign} {1 / self.alpha:g}"
         return f"{in_one_line(self.name)}: {verdict} ({wealth}, p = {self.pvalue:.4g}), {rows}"
 
@@ -281,6 +281,6 @@ def content_digest(table: Table) -> str:
     digest.update(np.ascontiguousarray(canonical, dtype="<f8").tobytes())
     for values in table.categories.values():
         digest.update(json.dumps(values.tolist()).encode())
-    for name, values in table.aside.items():
+    for name, values in table.design_values.items():
         digest.update(json.dumps([name, [category_text(v) for v in values.tolist()]]).encode())
     return digest.hexdigest()

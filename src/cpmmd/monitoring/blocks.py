@@ -11,11 +11,11 @@ from cpmmd.core.arrays import Rows
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import keyed_rng, short_seed
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.design import as_texts
-from cpmmd.data.missing import check_present, drop_missing, find_gaps
+from cpmmd.data.missing import check_present, drop_missing, find_missing
 from cpmmd.data.numbers import Matrix
-from cpmmd.data.pool import Pool, lay_out
+from cpmmd.data.pool import Pool, apply_design
 from cpmmd.data.preparation import Preparation
 from cpmmd.data.table import Table
 from cpmmd.errors import InputError, name_some
@@ -40,13 +40,13 @@ ONE_ROW = "one row"
 TIE = 1e-9  # kernel values are at most 1: means closer than this are equal but for rounding
 
 
-def complete(table: Table, sample: str, *, missing: str, least: int) -> tuple[Table, tuple[str, ...]]:
+def apply_missing_policy(table: Table, sample: str, *, missing: str, least: int) -> tuple[Table, tuple[str, ...]]:
     """Return at least so many rows without missing values that were to be refused or dropped, and notes."""
     if table.rows < least:
         raise InputError(
-            "{Sample} must have at least {least}. Got {rows}.", sample=sample, least=counted(least, "row"), rows=table.rows
+            "{Sample} must have at least {least}. Got {rows}.", sample=sample, least=pluralize(least, "row"), rows=table.rows
         )
-    gaps, notes = find_gaps(table, sample), list[str]()
+    gaps, notes = find_missing(table, sample), list[str]()
     if missing == "error":
         check_present({sample: gaps}, advice=OTHER_WAY)
     elif missing == "drop":
@@ -75,11 +75,11 @@ class Past:
 
     def add(self, batch: Table, number: int) -> Past:
         """Return the past with a batch in it; one with rows of a group that is remembered is refused."""
-        if "groups" in batch.aside:  # torn in two, its parts would not be exchangeable with anything
-            again = sorted({*as_texts(batch.aside["groups"])} & {*as_texts(self.table.aside["groups"])})
+        if "groups" in batch.design_values:  # torn in two, its parts would not be exchangeable with anything
+            again = sorted({*as_texts(batch.design_values["groups"])} & {*as_texts(self.table.design_values["groups"])})
             if again:
                 raise InputError(
-                    f"A group comes to a monitor once, whole. {counted(len(again), 'group')} of the batch came before: "
+                    f"A group comes to a monitor once, whole. {pluralize(len(again), 'group')} of the batch came before: "
                     f"{name_some(again)}. Leave them out, or name later visits otherwise if they may count as groups of their "
                     "own."
                 )
@@ -89,14 +89,17 @@ class Past:
             categories={c: np.concatenate([known, batch.categories[c]]) for c, known in self.table.categories.items()},
             kinds=dict(self.table.kinds.items() & batch.kinds.items()),
             kept=None,
-            aside={name: np.concatenate([as_texts(a), as_texts(batch.aside[name])]) for name, a in self.table.aside.items()},
+            design_values={
+                name: np.concatenate([as_texts(a), as_texts(batch.design_values[name])])
+                for name, a in self.table.design_values.items()
+            },
         )
         return Past(table, np.concatenate([self.numbers, np.full(batch.rows, number, dtype=np.intp)]))
 
     @cached_property
     def units(self) -> Rows:
         """What each row is kept, dropped and compared with: itself, or its group where a design has groups."""
-        groups = self.table.aside.get("groups")
+        groups = self.table.design_values.get("groups")
         return np.arange(self.table.rows) if groups is None else np.unique(groups.astype(str), return_inverse=True)[1].ravel()
 
     def count_of(self, rows: int) -> int:
@@ -127,8 +130,8 @@ class Past:
         is rare in the past has its rows all the same. The choice follows from strata, never from values.
         """
         among = self.numbers < first
-        if "strata" in beside.aside:
-            among = among & np.isin(self.table.aside["strata"], np.unique(beside.aside["strata"]))
+        if "strata" in beside.design_values:
+            among = among & np.isin(self.table.design_values["strata"], np.unique(beside.design_values["strata"]))
         return self.table.take(self._rows_of(rng.permutation(np.unique(self.units[among]))[:count]))
 
     def draw_since(self, first: int, rows: int, rng: np.random.Generator) -> tuple[Table, int]:
@@ -148,8 +151,8 @@ class Past:
 
 def _own(table: Table) -> Table:
     """Return a copy in memory: a caller's array may change."""
-    aside = {name: as_texts(values) for name, values in table.aside.items()}
-    return replace(table, numbers=Matrix(np.asarray(table.numbers)), kept=None, aside=aside)
+    design_values = {name: as_texts(values) for name, values in table.design_values.items()}
+    return replace(table, numbers=Matrix(np.asarray(table.numbers)), kept=None, design_values=design_values)
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,7 @@ class BlockTest:
             if self.plan.design.given:  # one row is compared with single rows
                 raise InputError("A batch must have 2 rows at least with strata, and 2 groups at least with groups. Got 1.")
             procedure, options = OneRowTest(), replace(options, method=ONE_ROW, summary="")
-        pool = lay_out((before, block), self.plan.design)
+        pool = apply_design((before, block), self.plan.design)
         with threads(self.plan.n_jobs), reporting_to(self.progress):
             outcome = procedure.run(pool, options, np.random.default_rng(seed))
         rank, total = break_ties(outcome, breaking)

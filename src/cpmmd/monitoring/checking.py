@@ -26,7 +26,7 @@ Checked = CheckedBatch[BatchResult]
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class BatchSource:
     """Where the rows of a batch come from."""
 
     name: str  # what the batch is called
@@ -34,7 +34,7 @@ class Source:
     path: str | None = None  # the file, where it is one
 
     @classmethod
-    def each(cls, batches: object) -> list[Source]:
+    def each(cls, batches: object) -> list[BatchSource]:
         """Return the sources of rows by their names."""
         if not isinstance(batches, Mapping):
             raise validation.wrong("batches", "must map names to rows", type(batches).__name__)
@@ -74,7 +74,7 @@ class BatchCheck:
     again: bool = False  # whether known batches are tested again
     steps: Steps = in_silence  # given the words for a step, returns what hears of its progress
 
-    def run(self, sources: Sequence[Source], *, explain: bool = True) -> list[Checked]:
+    def run(self, sources: Sequence[BatchSource], *, explain: bool = True) -> list[Checked]:
         """Test what is not known and keep each answer at once; decide on all together, and keep the decisions."""
         known = {} if self.again else {record["key"]: record for record in self.series()}
         tested = []
@@ -100,7 +100,7 @@ class BatchCheck:
         records = [] if self.history is None else self.history.records()
         return [one if one["adjusted"] is None else {**one, "reject": bool(one["adjusted"] <= self.alpha)} for one in records]
 
-    def _test(self, source: Source, known: Mapping[str, PlainDict]) -> tuple[Checked, object]:
+    def _test(self, source: BatchSource, known: Mapping[str, PlainDict]) -> tuple[Checked, object]:
         """Return the answer about a batch, and its rows where they will be wanted once more."""
         rows = source.rows()
         key = self.detector.key(rows, missing=self.missing)
@@ -116,7 +116,7 @@ class BatchCheck:
         assert found.result is not None
         return replace(found, effect=effect_of(found.result, EFFECT_ROWS))
 
-    def _refine(self, batch: Checked, rows: object, source: Source, needed: int) -> Checked:
+    def _refine(self, batch: Checked, rows: object, source: BatchSource, needed: int) -> Checked:
         """Test a batch of small p again where its test had fewer relabelings than needed."""
         if batch.answer is None or not batch.pending or batch.answer.pvalue > self.alpha:
             return batch

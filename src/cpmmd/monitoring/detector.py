@@ -16,15 +16,15 @@ from cpmmd.core import validation
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import reporting_to
 from cpmmd.core.seeds import resolve_seed, short_seed
-from cpmmd.data.conform import conform
 from cpmmd.data.design import DesignOptions
-from cpmmd.data.missing import find_gaps
+from cpmmd.data.missing import find_missing
 from cpmmd.data.numbers import Matrix
-from cpmmd.data.pool import check_tables, lay_out
+from cpmmd.data.pool import apply_design, check_tables
+from cpmmd.data.schema import match_schema
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError, ParameterReference
 from cpmmd.monitoring.answers import BatchResult, CheckedBatch, content_digest
-from cpmmd.monitoring.checking import BatchCheck, Source
+from cpmmd.monitoring.checking import BatchCheck, BatchSource
 from cpmmd.monitoring.frozen_kernel import FrozenTest, adopt, train
 from cpmmd.monitoring.history import History, keeping
 from cpmmd.monitoring.states import Fitted, State
@@ -121,13 +121,13 @@ class DriftDetector(Fitted[State]):
         _check_kernel_sources(plan.design, self.scale, example=example, kernel=kernel)
         table = read_table(reference, "reference")
         _check_targets(y, table.rows)
-        read = plan.design.set_aside(table, "reference")
+        read = plan.design.split_design_columns(table, "reference")
         (table,), notes = check_tables({"reference": read}, missing=self.missing)
         table = replace(table, numbers=Matrix(np.asarray(table.numbers)))  # a copy: the caller's array may change
         rng, frozen = np.random.default_rng(seed), None
         with threads(plan.n_jobs), reporting_to(self.progress):
             if example is not None:
-                examples, conformed = conform(example, table, "example")
+                examples, conformed = match_schema(example, table, "example")
                 digest, share = content_digest(examples), self.train_fraction  # of the example as it came
                 (examples,), dropped = check_tables({"example": examples}, missing=self.missing)
                 notes += (*conformed, *dropped)
@@ -163,7 +163,7 @@ class DriftDetector(Fitted[State]):
         (table,), dropped = check_tables({"batch": table}, missing=self._missing(missing))
         if frozen is not None and frozen.example == digest:
             notes += ("this batch is the example that trained the kernel: its p-value is too small",)
-        pool = lay_out((self.reference_, table), self._design, (*notes, *dropped))
+        pool = apply_design((self.reference_, table), self._design, (*notes, *dropped))
         seed, options = short_seed(self.seed_, digest), self._options
         if n_permutations is not None:
             options = replace(options, n_permutations=validation.permutation_count(n_permutations, options.alpha))
@@ -208,7 +208,7 @@ class DriftDetector(Fitted[State]):
         self._fitted()
         level = validation.open_unit("alpha", self.alpha if alpha is None else alpha)
         self._missing(missing)
-        sources = Source.each(batches)
+        sources = BatchSource.each(batches)
         with keeping(history) as kept:
             return BatchCheck(self, level, missing, kept, again).run(sources, explain=explain)
 
@@ -253,7 +253,7 @@ class DriftDetector(Fitted[State]):
 
     def _key(self, table: Table, missing: str | None) -> str:
         known, way = f"{self._identity} {content_digest(table)}", self._missing(missing)
-        if way != self._state.params["missing"] and find_gaps(table, "batch").counts:
+        if way != self._state.params["missing"] and find_missing(table, "batch").counts:
             known = f"{known} {way}"
         return hashlib.sha256(known.encode()).hexdigest()[:32]
 
@@ -297,7 +297,7 @@ def _check_kernel_sources(design: DesignOptions, scale: str | None, *, example: 
     if design.given and not (example is None and kernel is None):
         raise InputError(
             "A kernel that is chosen once is tested row by row. Leave out example= and kernel=, or {design}.",
-            design=Setting(next(iter(design.given))),
+            design=ParameterReference(next(iter(design.given))),
         )
 
 
@@ -310,5 +310,5 @@ def _check_targets(y: npt.ArrayLike | None, rows: int) -> None:
             "What comes second is scikit-learn's y, one value for each row, and ignored. Got shape {shape}; pass a batch that "
             "differs as {example}.",
             shape=shape,
-            example=Setting("example"),
+            example=ParameterReference("example"),
         )

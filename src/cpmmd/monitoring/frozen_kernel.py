@@ -8,10 +8,10 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Rows
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.pool import Pool, pool_of_one, pool_tables
 from cpmmd.data.preparation import Preparation
-from cpmmd.data.splitting import set_aside
+from cpmmd.data.splitting import hold_out
 from cpmmd.data.table import Table
 from cpmmd.engines.fixed_kernel import Engine
 from cpmmd.engines.fixed_reference import FixedReference
@@ -48,7 +48,7 @@ def train(
 ) -> FrozenKernel:
     """Return the kernel that a procedure chooses on a part of the reference against an example that differs."""
     split_stream, example_stream, choice_stream = rng.spawn(3)
-    train_rows, test_rows = set_aside(reference.rows, train_fraction, split_stream, at_most=TRAIN_ROWS)
+    train_rows, test_rows = hold_out(reference.rows, train_fraction, split_stream, at_most=TRAIN_ROWS)
     some = example_stream.permutation(example.rows)[:TRAIN_ROWS]
     pool = pool_tables(reference.take(train_rows), example.take(some), open_ended=True)
     choice = procedure.choose(pool, options, choice_stream)
@@ -77,7 +77,7 @@ def adopt(kernel: object, reference: Table, *, missing: str, train_fraction: flo
         raise validation.wrong("kernel", rule, kernel)
     needs_fit = reference.categories or reference.dates or missing == "impute"
     if needs_fit:
-        train_rows, test_rows = set_aside(reference.rows, train_fraction, rng, at_most=TRAIN_ROWS)
+        train_rows, test_rows = hold_out(reference.rows, train_fraction, rng, at_most=TRAIN_ROWS)
     else:
         train_rows, test_rows = np.arange(0), rng.permutation(reference.rows)
     fitted = train_rows if needs_fit else None
@@ -101,7 +101,7 @@ class FrozenTest(Procedure):
             raise
         except (ValueError, RuntimeError, KeyError, IndexError, TypeError) as error:
             raise InputError(
-                f"The kernel cannot take the reference's rows of {counted(rows.shape[1], 'column')}, encoded: "
+                f"The kernel cannot take the reference's rows of {pluralize(rows.shape[1], 'column')}, encoded: "
                 f"{str(error).splitlines()[0]}. Use a kernel that was chosen on data with the same columns."
             ) from error
         if values.shape != (2, 2) or not np.isfinite(values).all():

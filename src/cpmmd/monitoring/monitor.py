@@ -20,10 +20,10 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.core.seeds import keyed_rng, resolve_seed
 from cpmmd.data.pool import check_tables
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError, Setting
+from cpmmd.errors import InputError, ParameterReference
 from cpmmd.monitoring.answers import LookResult, MonitorAnswer, content_digest
 from cpmmd.monitoring.bets import Saffron, first_looks
-from cpmmd.monitoring.blocks import BlockTest, Past, complete
+from cpmmd.monitoring.blocks import BlockTest, Past, apply_missing_policy
 from cpmmd.monitoring.history import History, keeping
 from cpmmd.monitoring.states import KEY, Fitted, MonitorState
 from cpmmd.questions.options import TestPlan
@@ -128,7 +128,7 @@ class DriftMonitor(Fitted[MonitorState]):
         """
         looks, fdr, seed = first_looks(self.looks, self.bet), Saffron(self.fdr), resolve_seed(self.rng)
         plan = self._plan()
-        table = plan.design.set_aside(read_table(reference, "reference"), "reference")
+        table = plan.design.split_design_columns(read_table(reference, "reference"), "reference")
         (table,), notes = check_tables({"reference": table}, missing=self.missing)
         past, params = self._past_of(table, seed, 0), self.get_params(deep=False)
         known = f"{seed} {plan.options.method} {plan.options.alpha} {content_digest(table)}"
@@ -171,7 +171,7 @@ class DriftMonitor(Fitted[MonitorState]):
         known = None if name is None else next((record for record in reversed(state.recent) if record["key"] == key), None)
         if known is not None:
             return MonitorAnswer.recall(known)
-        table, dropped = complete(table, "batch", missing=state.params["missing"], least=1)
+        table, dropped = apply_missing_policy(table, "batch", missing=state.params["missing"], least=1)
         state, looks = self._test(replace(state, number=state.number + 1), table)
         answer = self._answer(state, looks, f"batch {state.number}" if name is None else str(name), key)
         answer = replace(answer, path=path, notes=(*notes, *dropped, *answer.notes))
@@ -198,9 +198,9 @@ class DriftMonitor(Fitted[MonitorState]):
         state = self._fitted()
         if reference is not None:
             table, _ = self._conform(reference, "reference")
-            table, _ = complete(table, "reference", missing=state.params["missing"], least=2)
+            table, _ = apply_missing_policy(table, "reference", missing=state.params["missing"], least=2)
             return self._assume(state.start_anew(self._past_of(table, state.seed, state.number)))
-        own = Setting("reference")
+        own = ParameterReference("reference")
         if state.raised is None:
             raise InputError("There is no alarm to acknowledge. To begin with rows of the new state, pass {own}.", own=own)
         rows = np.flatnonzero(state.past.numbers >= state.recent[-1]["since_number"])

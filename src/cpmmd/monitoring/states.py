@@ -24,11 +24,11 @@ from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import Count, PlainDict, from_plain
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG
-from cpmmd.data.conform import conform_beside
 from cpmmd.data.design import DesignOptions, as_texts
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import check_tables
 from cpmmd.data.preparation import Preparation
+from cpmmd.data.schema import match_schema_beside
 from cpmmd.data.table import Objects, Table
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Tensors
@@ -172,7 +172,7 @@ class Fitted(BaseEstimator, Generic[S]):  # type: ignore[misc]
 
     def _conform(self, rows: object, sample: str) -> tuple[Table, Texts]:
         """Return rows with the columns that are expected, and notes on what was done to them."""
-        return conform_beside(self._design, rows, self._like, sample)
+        return match_schema_beside(self._design, rows, self._like, sample)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether there is a reference."""
@@ -302,21 +302,26 @@ def _pack_table(table: Table) -> tuple[Tensors, PlainDict]:
     tensors: Tensors = {"numbers": np.asarray(table.numbers)}
     if table.kept is not None:
         tensors["kept"] = table.kept.astype(np.int64)
-    for i, values in enumerate((*table.categories.values(), *(as_texts(values) for values in table.aside.values()))):
+    for i, values in enumerate((*table.categories.values(), *(as_texts(values) for values in table.design_values.values()))):
         levels = sorted({v for v in values if v is not None})
         position: dict[str | None, int] = {None: -1, **{level: j for j, level in enumerate(levels)}}
         tensors[f"codes.{i}"] = np.array([position[v] for v in values], dtype=np.int64)
         tensors[f"levels.{i}"] = np.frombuffer(json.dumps(levels).encode(), dtype=np.uint8)
     same = {name: getattr(table, name) for name in ("columns", "named", "row_shape")}
-    named = {"numbers": table.number_names, "categories": tuple(table.categories), "aside": tuple(table.aside)}
+    named = {"numbers": table.number_names, "categories": tuple(table.categories), "aside": tuple(table.design_values)}
     return tensors, {**same, **named, "dates": sorted(table.dates), "kinds": dict(table.kinds)}
 
 
 def _unpack_table(described: PlainDict, tensors: Tensors) -> Table:
     numbers, names = tensors["numbers"], [from_plain(Texts, described.get(part, [])) for part in ("categories", "aside")]
     texts = iter([_unpack_texts(tensors, i, len(numbers)) for i in range(sum(map(len, names)))])
-    categories, aside = ({name: next(texts) for name in some} for some in names)
-    more = {"number_names": described["numbers"], "numbers": Matrix(numbers), "categories": categories, "aside": aside}
+    categories, design_values = ({name: next(texts) for name in some} for some in names)
+    more = {
+        "number_names": described["numbers"],
+        "numbers": Matrix(numbers),
+        "categories": categories,
+        "design_values": design_values,
+    }
     table = from_plain(Table, {**described, **more, "kept": tensors.get("kept")})
     columns = sorted(table.columns)
     _require(numbers.dtype == np.float64 and numbers.ndim == 2, "its numbers are no matrix")

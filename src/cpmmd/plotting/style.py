@@ -10,7 +10,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.installation import missing_extra
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 from cpmmd.errors import InputError
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestResult
@@ -72,7 +72,7 @@ def area(colour: str, hatch: str, opacity: float = FILL) -> Area:
 
 def text(name: str, longest: int = 28) -> str:
     """Return a name from the data as text for a picture: one line, cut to length, its dollars no start of a formula."""
-    return harmless(name, longest).replace("$", r"\$")
+    return sanitize(name, longest).replace("$", r"\$")
 
 
 def labelled(

@@ -80,7 +80,7 @@ class Procedure(ABC):
         return ()
 
     @property
-    def price(self) -> float:
+    def combination_factor(self) -> float:
         """What the p-values of several splits are multiplied by where they are combined."""
         return 1.0
 
@@ -127,7 +127,9 @@ class Procedure(ABC):
         evidence = Evidence(pool) if evidence is None else evidence
         if options.decides and evidence.units is not None:
             train = self.train_share(pool.m + pool.n)
-            require_relabelings(evidence.units, pool.design, options.alpha, train=train, price=self.price)
+            require_relabelings(
+                evidence.units, pool.design, options.alpha, train=train, combination_factor=self.combination_factor
+            )
         powerless = note_powerless(ranking.smallest_pvalue, options.alpha, tested_sizes) if options.decides else ()
         return TestResult(
             method=options.method,

@@ -20,9 +20,9 @@ from cpmmd.engines.landmarks import kernel_path, landmark_count, landmark_paths
 from cpmmd.engines.paths import (
     GRID_RATIO,
     PAIR_ROWS,
-    PLAIN,
+    UNREGULARISED,
     Grid,
-    Path,
+    MemberPath,
     View,
     bandwidth_multiples,
     geometry_paths,
@@ -231,19 +231,21 @@ class FullSampleTest(Procedure):
             for scale, fitted in preparations.items()
         }
         one_column = len(preparations[None].features) == 1
-        entrants = [_Entrant.of(path, one, self.penalty_quantile) for one, path in self.paths(views, one_column=one_column)]
-        entrants += [_Entrant.fixed(kernel, views[None], self.penalty_quantile) for kernel in self.fixed]
-        totals = np.max([one.total for one in entrants], axis=0)
+        scored_classes = [
+            _ScoredClass.of(path, one, self.penalty_quantile) for one, path in self.paths(views, one_column=one_column)
+        ]
+        scored_classes += [_ScoredClass.fixed(kernel, views[None], self.penalty_quantile) for kernel in self.fixed]
+        totals = np.max([one.total for one in scored_classes], axis=0)
         ranking = Ranking.of(totals, tolerance=SCORE_TIE, exhaustive=layout.labels.exhaustive)
-        winner, member = _simplest(entrants, float(ranking.null_distribution.max(initial=-np.inf)))
-        spectral, linear = any(one.spectral for one in entrants), views[None].linear
+        winner, member = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
+        spectral, linear = any(one.spectral for one in scored_classes), views[None].linear
         return self.conclude(
             pool,
             options,
             ranking,
             tested_sizes=(layout.m, layout.n),
-            kernel=entrants[winner].kernel(member),
-            preparation=preparations[entrants[winner].scale],
+            kernel=scored_classes[winner].kernel(member),
+            preparation=preparations[scored_classes[winner].scale],
             notes=layout.left_out,
             evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
             engine=Engine.of(
@@ -252,10 +254,10 @@ class FullSampleTest(Procedure):
                 views[None].variance_rows if spectral else None,
                 linear=linear,
             ),
-            classes=tuple(replace(one.path, selected=member if i == winner else None) for i, one in enumerate(entrants)),
+            classes=tuple(replace(one.path, selected=member if i == winner else None) for i, one in enumerate(scored_classes)),
         )
 
-    def paths(self, views: Views, *, one_column: bool = False) -> Iterator[tuple[KernelClass, Path]]:
+    def paths(self, views: Views, *, one_column: bool = False) -> Iterator[tuple[KernelClass, MemberPath]]:
         """Yield every class with the statistics of its members; those of one geometry are computed together.
 
         Parameters
@@ -292,7 +294,7 @@ class FullSampleTest(Procedure):
 
 
 @dataclass(frozen=True, eq=False)
-class _Entrant:
+class _ScoredClass:
     """A class in the contest: what it has to show, its evidence less penalty under every relabeling, and its kernels."""
 
     path: ClassPath
@@ -303,7 +305,7 @@ class _Entrant:
     about_origin: bool = False
 
     @classmethod
-    def of(cls, path: Path, one: KernelClass, quantile: float) -> _Entrant:
+    def of(cls, path: MemberPath, one: KernelClass, quantile: float) -> _ScoredClass:
         """Score a class."""
         shown = {"name": str(one), "label": one.label, "coordinates": one.coordinates, "bandwidths": path.bandwidths}
         found, total = _score(path.mmd2, one.weight, quantile, gammas=path.gammas, **shown)
@@ -311,15 +313,15 @@ class _Entrant:
         return cls(found, total, members.kernel, one.scale, bool(one.gammas), one.family.about_origin)
 
     @classmethod
-    def fixed(cls, kernel: Kernel, view: View, quantile: float) -> _Entrant:
+    def fixed(cls, kernel: Kernel, view: View, quantile: float) -> _ScoredClass:
         """Score a fixed kernel, a class of one."""
         name, none = f"fixed: {kernel}", np.empty(0)
-        values = kernel_path(view, kernel, (PLAIN,)) if view.linear else pairwise_statistics(view, kernel)[None]
+        values = kernel_path(view, kernel, (UNREGULARISED,)) if view.linear else pairwise_statistics(view, kernel)[None]
         shown = {"name": name, "label": name, "coordinates": "", "bandwidths": none, "gammas": none}
         return cls(*_score(values, 1.0, quantile, **shown), lambda _: kernel)
 
 
-def _simplest(entrants: Sequence[_Entrant], threshold: float) -> tuple[int, int]:
+def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> tuple[int, int]:
     """Return the class and member to report and to explain by: the simplest one that shows the difference alone.
 
     A clear difference is seen by many members, and the sharpest of them, which divides by the smallest variances, says least
@@ -327,14 +329,14 @@ def _simplest(entrants: Sequence[_Entrant], threshold: float) -> tuple[int, int]
     spectral parameter comes first, the squared MMD itself before any, and of those the kernels that see where rows are before
     those that see how far from the origin; where there are none, the member that the statistic is of.
     """
-    best = max(range(len(entrants)), key=lambda c: entrants[c].path.criterion)
+    best = max(range(len(scored_classes)), key=lambda c: scored_classes[c].path.criterion)
     able = []
-    for c, entrant in enumerate(entrants):
-        one = entrant.path
-        gammas = one.gammas if len(one.gammas) else np.full(len(one.scores), PLAIN)
+    for c, scored_class in enumerate(scored_classes):
+        one = scored_class.path
+        gammas = one.gammas if len(one.gammas) else np.full(len(one.scores), UNREGULARISED)
         for j in np.flatnonzero(one.scores - one.penalty > threshold + SCORE_TIE):
-            able.append((-float(gammas[j]), entrant.about_origin, float(one.penalty - one.scores[j]), c, int(j)))
-    *_, winner, member = min(able) if able else (best, entrants[best].path.best)
+            able.append((-float(gammas[j]), scored_class.about_origin, float(one.penalty - one.scores[j]), c, int(j)))
+    *_, winner, member = min(able) if able else (best, scored_classes[best].path.best)
     return winner, member
 
 

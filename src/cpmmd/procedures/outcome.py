@@ -14,7 +14,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import PlainDict, plain_dict
-from cpmmd.core.text import SAMPLES, counted, harmless
+from cpmmd.core.text import SAMPLES, pluralize, sanitize
 from cpmmd.data.design import Design
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
@@ -444,10 +444,10 @@ class TestResult:
         return "\n".join([self.verdict, *(f"  {term:<12} {value}" for term, value in [*self.facts, *repeat])])
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.verdict[:-1]}; {harmless(self.method)}, {self._shape}>"
+        return f"<{type(self).__name__}: {self.verdict[:-1]}; {sanitize(self.method)}, {self._shape}>"
 
     @property
     def _shape(self) -> str:
         m, n = self.sizes
-        columns = "" if self.n_columns is None else f", {counted(self.n_columns, 'column')}"
+        columns = "" if self.n_columns is None else f", {pluralize(self.n_columns, 'column')}"
         return f"{m} v {n} rows{columns}"

@@ -121,7 +121,7 @@ class SplitTest(Procedure):
         return (self.family, self.criterion)
 
     @property
-    def price(self) -> float:
+    def combination_factor(self) -> float:
         """What the rule makes of p-values that are all alike."""
         return 1.0 if self.n_splits == 1 else COMBINE[self.combine](np.ones(1))
 
@@ -194,7 +194,9 @@ class SplitTest(Procedure):
         note = (f"a frozen kernel is tested as it is: {' and '.join(unused)} had no say",) if unused else ()
         return Choice(trained.selection.kernel, trained.preparation, trained.calibration, (*trained.notes, *note))
 
-    def _train(self, pool: Pool, rows: Rows | None, m: int, options: RunOptions, streams: list[np.random.Generator]) -> _Trained:
+    def _train(
+        self, pool: Pool, rows: Rows | None, m: int, options: RunOptions, streams: list[np.random.Generator]
+    ) -> _TrainedKernel:
         """Calibrate and select on some rows of the pool, the first ``m`` of which are of X."""
         calibration_stream, selection_stream = streams
         selector = selector_for(self.family, self.ascent)
@@ -204,7 +206,7 @@ class SplitTest(Procedure):
         preparation = Preparation.fit(pool, rows, scale=self.scale)
         train = PreparedPool(preparation.transform(pool, rows), m, pool.row_shape)
         criterion, calibration = self._calibrate(selector, train, options.alpha, calibration_stream)
-        return _Trained(train, preparation, criterion, calibration, selector.select(train, criterion, selection_stream))
+        return _TrainedKernel(train, preparation, criterion, calibration, selector.select(train, criterion, selection_stream))
 
     def _calibrate(
         self, selector: Selector, train: PreparedPool, alpha: float, rng: np.random.Generator
@@ -220,7 +222,7 @@ class SplitTest(Procedure):
         """Whether the theorem is about this test: independent rows, one split, the squared MMD."""
         return pool.design is None and self.n_splits == 1 and not self.gammas
 
-    def _certificate(self, trained: _Trained, test: KernelTest, options: RunOptions) -> Certificate | None:
+    def _certificate(self, trained: _TrainedKernel, test: KernelTest, options: RunOptions) -> Certificate | None:
         train, selection = trained.train, trained.selection
         proxy_constant = self.family.proxy_constant(train.matrix.shape[1], train.size)
         if proxy_constant is None:
@@ -243,7 +245,7 @@ class SplitTest(Procedure):
 
 
 @dataclass(frozen=True, eq=False)
-class _Trained:
+class _TrainedKernel:
     """A training half and what it chose."""
 
     train: PreparedPool

@@ -131,8 +131,10 @@ def _design(asked: DesignOptions, m: int, n: int) -> Design | None:
         return None
     if asked.columns or asked.blocks == AUTO:
         raise InputError("A kernel matrix has no columns: pass an array for each sample, and blocks as a number of rows.")
-    aside = [asked.set_aside(read_table(np.zeros(rows), name), name).aside for name, rows in (("x", m), ("y", n))]
-    design, rows, notes = make_design(all_codes(*aside), (m, n), asked.blocks, asked.described)
+    design_values = [
+        asked.split_design_columns(read_table(np.zeros(rows), name), name).design_values for name, rows in (("x", m), ("y", n))
+    ]
+    design, rows, notes = make_design(all_codes(*design_values), (m, n), asked.blocks, asked.described)
     if len(rows) < m + n:
         raise InputError(f"Every stratum of a kernel matrix must have rows of both samples ({notes[0]}); take those rows out.")
     return design

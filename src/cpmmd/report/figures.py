@@ -16,7 +16,7 @@ import numpy as np
 
 from cpmmd import plotting
 from cpmmd.core.installation import missing_extra
-from cpmmd.core.text import LINE, harmless
+from cpmmd.core.text import LINE, sanitize
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.columns import date_text
 from cpmmd.explain.differences import Histogram
@@ -188,7 +188,7 @@ def _localise(element: ElementTree.Element, name: str, sheet: Stylesheet) -> Non
     """Make ids this figure's own, turn the style attribute into a class, and let no link leave the file."""
     element.tag = element.tag.removeprefix(NAMESPACE)
     if element.text and element.text.strip():
-        element.text = harmless(element.text, LINE)
+        element.text = sanitize(element.text, LINE)
     link = element.attrib.pop(HREF, element.attrib.pop("href", ""))
     if link.startswith("#"):
         element.set("href", f"#{name}-{link[1:]}")
@@ -230,7 +230,7 @@ def axis_names(histogram: Histogram, kind: str) -> list[tuple[float, str, str]]:
             f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}" for value in (low, (low + high) / 2, high)
         )
         return [(0, "start", first), (WIDTH / 2, "middle", middle), (WIDTH, "end", last)]
-    texts = ["missing" if label == MISSING else harmless(label) for label in histogram.labels]
+    texts = ["missing" if label == MISSING else sanitize(label) for label in histogram.labels]
     room = int(WIDTH / len(texts) / LETTER)
     if len(texts) <= MOST_NAMED or max(map(len, texts)) <= room:
         return [((i + 0.5) * WIDTH / len(texts), "middle", _cut(text, room)) for i, text in enumerate(texts)]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 from cpmmd.explain.differences import quote_name
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestResult
@@ -91,4 +91,4 @@ def _columns(position: int, group: ComparedGroup) -> Details | None:
         return None
     blocks = where_blocks(group.explanation, rows=False, prefix=f"group-{position}-")
     inside = filled([Text(line(group.explanation.where)), *blocks])
-    return Details(f"group-{position}", harmless(group.name), position < OPEN, inside)
+    return Details(f"group-{position}", sanitize(group.name), position < OPEN, inside)

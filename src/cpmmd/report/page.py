@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from cpmmd.core.plain import PlainDict, to_plain
-from cpmmd.core.text import LINE, harmless, number_format
+from cpmmd.core.text import LINE, number_format, sanitize
 from cpmmd.errors import InputError
 from cpmmd.explain.differences import Histogram
 from cpmmd.registry import public_names
@@ -69,7 +69,7 @@ def column_texts(values: Sequence[Value], kind: CellType) -> list[str]:
 def _cell_text(value: bool | int | float | str, kind: CellType) -> str:
     """Return the text of one value of a kind that needs no look at its neighbours."""
     if isinstance(value, str) or kind not in ("flag", "count", "share"):
-        return harmless(value).replace("T", " ")[:16] if kind == "time" else harmless(value)  # times to the minute
+        return sanitize(value).replace("T", " ")[:16] if kind == "time" else sanitize(value)  # times to the minute
     if kind == "flag":
         return "yes" if value else "no"
     return count(value) if kind == "count" else f"{100 * value:.1f}%"
@@ -88,7 +88,7 @@ def count(value: float) -> str:
 
 def line(sentence: str) -> str:
     """Return a sentence that may quote names, as one harmless line."""
-    return harmless(sentence, LINE)
+    return sanitize(sentence, LINE)
 
 
 # The blocks. The order of fields is that of the JSON document.
@@ -147,7 +147,7 @@ class Code(Block, frozen=True):
     @classmethod
     def of(cls, language: Literal["sh", "python"], program: str) -> Code:
         """Return a program, its lines harmless."""
-        return cls(language, "\n".join(harmless(one, CODE) if one else "" for one in program.splitlines()))
+        return cls(language, "\n".join(sanitize(one, CODE) if one else "" for one in program.splitlines()))
 
 
 class Figure(Block, frozen=True):
@@ -193,8 +193,8 @@ class Table(Block, frozen=True):
     ) -> Table:
         """Return a table of columns."""
         labels, types, values = zip(*columns, strict=True)
-        headers = [Header(harmless(label), kind) for label, kind in zip(labels, types, strict=True)]
-        rows = [[harmless(v) if isinstance(v, str) else v for v in to_plain(row)] for row in zip(*values, strict=True)]
+        headers = [Header(sanitize(label), kind) for label, kind in zip(labels, types, strict=True)]
+        rows = [[sanitize(v) if isinstance(v, str) else v for v in to_plain(row)] for row in zip(*values, strict=True)]
         return cls(id, line(caption), headers, rows, note, flagged, failed)
 
     def mark(self, row: int) -> str:
@@ -330,7 +330,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
         ]
         return cls(
             format=FORMAT,
-            title=harmless(title, 160),
+            title=sanitize(title, 160),
             verdict=verdict,
             sections=[*sections, Section.of("repeat", "How to repeat it", repeat)],
             footer=f"Written by cpmmd {__version__} on {datetime.now(UTC):%Y-%m-%d %H:%M} UTC.",

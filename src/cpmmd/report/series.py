@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cpmmd import plotting
 from cpmmd.core.plain import PlainDict
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 from cpmmd.plotting.batches import Batch, Records, column_counts, effect_field, in_order, read_batches
 from cpmmd.report.figures import Drawings
 from cpmmd.report.page import CellType, Facts, Figure, Notes, Number, Page, Section, Table, Verdict, count, line, number
@@ -128,7 +128,7 @@ def _series(
         verdict = _watch_verdict(verdict, watched, alpha, bool(watched[-1].alarm) if alarm is None else alarm)
         figures = [_wealth(watched, alpha), _moved(watched)]
     failed = [batch for batch in batches if batch.failed][:MOST_FAILED]
-    failures = Notes.of(f"{harmless(batch.batch)} could not be tested: {batch.error}" for batch in failed)
+    failures = Notes.of(f"{sanitize(batch.batch)} could not be tested: {batch.error}" for batch in failed)
     sections = [
         Section.of("batches", "Batches", [*figures, _effects(batches), failures, _table(batches)]),
         Section.of("assurance", "How they were judged", [_facts(batches, alpha)]),
@@ -149,12 +149,12 @@ def _verdict(batches: Sequence[Batch], alpha: float | None) -> Verdict:
     sentences, headline = [], "No batch could be tested"
     if tested:
         lowest, last, total = min(tested, key=lambda batch: batch.pvalue), tested[-1], count(len(tested))
-        numbers.append(Number("Smallest p", number(lowest.pvalue), harmless(lowest.batch)))
+        numbers.append(Number("Smallest p", number(lowest.pvalue), sanitize(lowest.batch)))
         found = f"{count(len(flagged))} of {total} batch{'es' * (len(tested) != 1)} differ{'s' * (len(flagged) == 1)}"
         headline = f"{found if flagged else f'No batch of {total} differs'} from the reference"
-        sentences = [f"The latest, {harmless(last.batch)}, {'differs' if last.reject else 'does not differ'} ({_p(last)})."]
+        sentences = [f"The latest, {sanitize(last.batch)}, {'differs' if last.reject else 'does not differ'} ({_p(last)})."]
         if flagged and not last.reject:
-            sentences.append(f"The last one that does is {harmless(flagged[-1].batch)} ({_p(flagged[-1])}).")
+            sentences.append(f"The last one that does is {sanitize(flagged[-1].batch)} ({_p(flagged[-1])}).")
     if failed:
         numbers.append(Number("Not tested", count(len(failed))))
         sentences.append(f"{count(len(failed))} could not be tested: {_named(failed)}.")
@@ -171,7 +171,7 @@ def _verdict(batches: Sequence[Batch], alpha: float | None) -> Verdict:
 
 
 def _named(batches: Sequence[Batch]) -> str:
-    names = ", ".join(harmless(batch.batch) for batch in batches[:NAMED])
+    names = ", ".join(sanitize(batch.batch) for batch in batches[:NAMED])
     return f"{names}{' and others' if len(batches) > NAMED else ''}"
 
 
@@ -183,7 +183,7 @@ def _period(batches: Sequence[Batch]) -> str:
     """Say from when to when: by the dates of the batches where each has one, else by when they were tested."""
     dates = [batch.date for batch in batches]
     times = [str(time)[:10] for time in (dates if all(dates) else (batch.time for batch in batches)) if time]
-    return f"{harmless(times[0])} to {harmless(times[-1])}" if times else ""
+    return f"{sanitize(times[0])} to {sanitize(times[-1])}" if times else ""
 
 
 def _watch_verdict(verdict: Verdict, batches: Sequence[Batch], alpha: float | None, alarm: bool) -> Verdict:
@@ -192,7 +192,7 @@ def _watch_verdict(verdict: Verdict, batches: Sequence[Batch], alpha: float | No
     level, total = last.alpha if alpha is None else alpha, count(len(batches))
     limit = f"{1 / level:g}"
     settled = [] if alarm or not last.alarm else ["Its last alarm was acknowledged or dismissed after the latest batch."]
-    latest = f"The latest batch, {harmless(last.batch)}, by itself has p = {number(last.pvalue)} against all before it."
+    latest = f"The latest batch, {sanitize(last.batch)}, by itself has p = {number(last.pvalue)} against all before it."
     promise = f"Where nothing changed, the wealth ever reaches {limit} with probability {level:g} at most."
     quiet = f"No alarm in {total} batch{'es' * (len(batches) != 1)}"
     return replace(
@@ -203,14 +203,14 @@ def _watch_verdict(verdict: Verdict, batches: Sequence[Batch], alpha: float | No
         numbers=[
             Number("Batches", total, f"{count(last.number)} in all"),
             Number("Wealth", number(last.wealth), f"limit {limit}"),
-            Number("Most", number(most.wealth), harmless(most.batch)),
+            Number("Most", number(most.wealth), sanitize(most.batch)),
         ],
     )
 
 
 def _since(batches: Sequence[Batch]) -> str:
     """Return the estimated first changed batch of the latest alarm."""
-    return next((harmless(batch.since) for batch in reversed(batches) if batch.since is not None), "")
+    return next((sanitize(batch.since) for batch in reversed(batches) if batch.since is not None), "")
 
 
 # The batches: pictures and a table.
@@ -221,7 +221,7 @@ def _wealth(batches: Sequence[Batch], alpha: float | None) -> Figure:
     limit = 1 / (batches[-1].alpha if alpha is None else alpha)
     said = f"It stays below the limit {limit:g}"
     if alarms:
-        first = harmless(alarms[0].batch)
+        first = sanitize(alarms[0].batch)
         said = f"The limit {limit:g} was reached by {first}; shaded: the batches since {_since(batches)}"
     return Figure("batch-wealth", "Evidence over time", line(f"The wealth after each batch. {said}."), wide=True)
 
@@ -230,7 +230,7 @@ def _moved(batches: Sequence[Batch]) -> Figure | None:
     counts = column_counts(batches)
     if not counts:
         return None
-    named = ", ".join(f"{harmless(name)} ({often})" for name, often in counts.most_common(3))
+    named = ", ".join(f"{sanitize(name)} ({often})" for name, often in counts.most_common(3))
     said = f"The columns that moved most in each batch that is significant or under an alarm; most often {named}."
     return Figure("moved-columns", "Columns that moved", line(said), wide=True)
 
@@ -248,7 +248,7 @@ def _effects(batches: Sequence[Batch]) -> Figure | None:
         return None
     what = "how often a row of the batch is told from one of the reference" if field == "effect" else "the test's statistic"
     largest = max((b for b in batches if getattr(b, field) is not None), key=lambda batch: float(getattr(batch, field)))
-    said = f"For each batch, {what}; p-values alone have a smallest one. Largest: {harmless(largest.batch)}."
+    said = f"For each batch, {what}; p-values alone have a smallest one. Largest: {sanitize(largest.batch)}."
     return Figure("batch-effects", "How different the batches are", line(said), wide=True)
 
 

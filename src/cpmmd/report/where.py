@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.differences import ColumnDifference, Histogram, PairDifference, in_header
 from cpmmd.explain.values import Explanation, typical
@@ -40,17 +40,17 @@ def column_list(explanation: Explanation, prefix: str = "") -> Columns:
         effect, shown, why = column.effect, column.histogram, suspicious.get(column.name)
         items.append(
             ColumnItem(
-                label=harmless(column.label),
+                label=sanitize(column.label),
                 kind=column.kind,
-                words=harmless(column.words, 80) if column.significant else "",
+                words=sanitize(column.words, 80) if column.significant else "",
                 differs=column.name in differing,
-                suspicious=harmless(why, 160) if why else "",
+                suspicious=sanitize(why, 160) if why else "",
                 pvalue=column.pvalue,
                 x=x,
                 y=y,
                 effect=None if effect is None else effect.short,
                 interval=None if effect is None else effect.interval,
-                histogram=None if shown is None or place >= DRAWN else replace(shown, labels=tuple(map(harmless, shown.labels))),
+                histogram=None if shown is None or place >= DRAWN else replace(shown, labels=tuple(map(sanitize, shown.labels))),
             )
         )
     total, found = len(ordered), len(differing)
@@ -95,7 +95,7 @@ def _pairs(explanation: Explanation, prefix: str) -> Table | None:
 
 def _pair_name(pair: PairDifference) -> str:
     parts = [f"{label} = {level}" if level else label for label, level in zip(pair.labels, pair.levels, strict=True)]
-    return " and ".join(harmless(part, 34) for part in parts)
+    return " and ".join(sanitize(part, 34) for part in parts)
 
 
 def _witness(explanation: Explanation, *, rows: bool) -> Details:
@@ -122,11 +122,11 @@ def _rows(explanation: Explanation) -> Iterable[Table]:
     """Table the rows that speak most for either side, by the leading columns."""
     for key, sample, evidence in zip("xy", explanation.names, (explanation.top_x, explanation.top_y), strict=True):
         chosen = [c for c in explanation.columns[:MOST_VALUES] if any(c.name in row.values for row in evidence)]
-        values = [(harmless(c.label, HEADER), [row.values.get(c.name) for row in evidence]) for c in chosen]
+        values = [(sanitize(c.label, HEADER), [row.values.get(c.name) for row in evidence]) for c in chosen]
         every = len(explanation.columns)
         yield Table.of(
             f"rows-{key}",
-            f"Rows that speak most for {harmless(sample)}",
+            f"Rows that speak most for {sanitize(sample)}",
             [
                 ("Row", "count", [row.row for row in evidence]),
                 ("Witness", "number", [row.witness for row in evidence]),

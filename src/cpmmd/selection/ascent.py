@@ -13,7 +13,7 @@ import torch
 from cpmmd.core import parallel, progress
 from cpmmd.core.arrays import Array, Labels
 from cpmmd.data.preparation import PreparedPool
-from cpmmd.errors import DegenerateKernelWarning, InputError, Setting
+from cpmmd.errors import DegenerateKernelWarning, InputError, ParameterReference
 from cpmmd.kernels.base import TrainedFamily
 from cpmmd.kernels.deep.feature_kernel import Trainable
 from cpmmd.kernels.deep.networks import Parameters
@@ -131,7 +131,7 @@ class Run:
                 raise InputError(
                     "The criterion is not a finite number before training has begun. Check the inputs' scale ({setting}) and the "
                     "module's weights.",
-                    setting=Setting("scale", "standard"),
+                    setting=ParameterReference("scale", "standard"),
                 )
             self.notes.append(f"training diverged at step {step} (not a finite number); the best iterate before it is used")
         self.alive &= finite

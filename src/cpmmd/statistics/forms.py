@@ -46,7 +46,7 @@ def form_of(layout: Layout) -> Form:
     general = General(layout)
     if general.paired:
         return Paired(layout)
-    return EqualCounts(layout) if general.steady else general
+    return EqualCounts(layout) if general.has_equal_counts else general
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +188,7 @@ class Free(Form):
 
 
 @dataclass(frozen=True, eq=False)
-class _Weighed(Form):
+class _WeightedForm(Form):
     """Units of a design: rows are weighed in strata, whose means cancel."""
 
     @property
@@ -222,7 +222,7 @@ class _Weighed(Form):
         return np.asarray(precision / precision.sum())
 
     @property
-    def steady(self) -> bool:
+    def has_equal_counts(self) -> bool:
         """Whether every labeling calls equally many rows X in each stratum."""
         counts = self.layout.counts
         largest = np.maximum.reduceat(counts[self._order], self._starts)
@@ -275,7 +275,7 @@ class _Weighed(Form):
 
 
 @dataclass(frozen=True, eq=False)
-class Paired(_Weighed):
+class Paired(_WeightedForm):
     """Every stratum has one unit of each sample: labelings are signs of the pairs' differences."""
 
     sees_diagonal = False  # a row with itself is in no pair of pairs
@@ -314,7 +314,7 @@ class Paired(_Weighed):
 
 
 @dataclass(frozen=True, eq=False)
-class _ByUnit(_Weighed):
+class _ByUnit(_WeightedForm):
     """Labelings weigh the rows of each unit by v = a w - b."""
 
     @abstractmethod

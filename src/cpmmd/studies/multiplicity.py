@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cpmmd.core.arrays import Array
-from cpmmd.core.text import harmless
+from cpmmd.core.text import sanitize
 from cpmmd.errors import InputError, unknown_name
 
 
@@ -110,7 +110,7 @@ def _step_up(pvalues: npt.ArrayLike, factor: Callable[[int], float]) -> Array:
     except (TypeError, ValueError) as error:  # text, mappings, sets, lists of several lengths
         got = f"a {type(pvalues).__name__}" if not isinstance(pvalues, (list, tuple)) else repr(pvalues)
         hint = "; use list(pvalues.values())" if isinstance(pvalues, Mapping) else ""
-        raise InputError(f"P-values must come as a list of numbers. Got {harmless(got)}{hint}.") from error
+        raise InputError(f"P-values must come as a list of numbers. Got {sanitize(got)}{hint}.") from error
     if values.ndim != 1:
         raise InputError(f"P-values must come as a list of numbers. Got an array of shape {values.shape}.")
     made = np.flatnonzero(~np.isnan(values))

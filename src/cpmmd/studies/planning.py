@@ -15,7 +15,7 @@ from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.design import PAIR, Design
 from cpmmd.data.pool import Pool, read_pool, take_rows
 from cpmmd.draws.layout import units_needed
-from cpmmd.errors import InputError, Setting, TooFewUnitsError
+from cpmmd.errors import InputError, ParameterReference, TooFewUnitsError
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.questions.options import TestOptions
 from cpmmd.studies.power_table import Draws, PowerLaw, PowerRow, PowerTable, Range, fit_law
@@ -172,7 +172,7 @@ def power_from_pilot(
 def fewest_that_reject(design: Design | None, procedure: Procedure, alpha: float) -> int:
     """Return the smallest number of rows, groups, pairs or blocks of each sample that can have a p-value of alpha at all."""
     # Where some of them choose the kernel, the others must be enough; several splits must each be that much clearer.
-    return units_needed(design or ALL_ROWS, alpha / procedure.price, train=procedure.train_share())
+    return units_needed(design or ALL_ROWS, alpha / procedure.combination_factor, train=procedure.train_share())
 
 
 def _sizes(sizes: Iterable[int], fewest: int) -> list[int]:
@@ -183,7 +183,7 @@ def _sizes(sizes: Iterable[int], fewest: int) -> list[int]:
         raise InputError(
             "At least one sample size is needed, such as 50, 100 and 200. Got none in {setting}.",
             parameter="sizes",
-            setting=Setting("sizes"),
+            setting=ParameterReference("sizes"),
         )
     return wanted
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainValue
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 
 # The law: how power grows with the number of rows. With a fixed kernel of eigenvalues l_i and samples of n rows each that differ
 # by t_i along its eigenfunctions, n MMD2 over its standard deviation under the null has about (Gretton et al. 2012)
@@ -181,7 +181,7 @@ class PowerTable(PlainValue):
     @property
     def unit_in_words(self) -> str:
         """What sizes count, with how long a block is."""
-        return self.unit if self.block_rows is None else f"{self.unit} of {counted(self.block_rows, 'row')}"
+        return self.unit if self.block_rows is None else f"{self.unit} of {pluralize(self.block_rows, 'row')}"
 
     @property
     def sentence(self) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cpmmd.core import validation
 from cpmmd.data.files.source import FileLimit, file_limit, polars
-from cpmmd.errors import InputError, Setting, unknown_name
+from cpmmd.errors import InputError, ParameterReference, unknown_name
 
 if TYPE_CHECKING:
     from polars import Series
@@ -60,10 +60,10 @@ class DateStyle:
     def __post_init__(self) -> None:
         if self.format is None:
             return
-        setting = Setting("date_format")
+        setting = ParameterReference("date_format")
         if self.dayfirst:
             twice = "Dates are in one form. Got both {dayfirst} and {format}; leave one out."
-            raise InputError(twice, dayfirst=Setting("dayfirst"), format=setting)
+            raise InputError(twice, dayfirst=ParameterReference("dayfirst"), format=setting)
         if not _says_the_day(self.format):
             raise InputError(NO_DATE, form=self.format, format=setting)
 

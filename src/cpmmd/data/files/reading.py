@@ -13,7 +13,7 @@ from cpmmd.data.files.sample import FileSample
 from cpmmd.data.files.source import PACKED, FileLimit, Source, drain, in_chunks, is_packed, reason, unpack, unpacked_head
 from cpmmd.data.files.spreadsheet import read_xlsx
 from cpmmd.data.files.text import SPACE, decoded, read_delimited, read_json
-from cpmmd.errors import Field, InputError, Setting, nearest
+from cpmmd.errors import Field, InputError, ParameterReference, nearest
 
 STDIN = "-"
 WITH_MEMBERS = (".npz:", ".xlsx:", ".xlsm:")
@@ -90,7 +90,11 @@ def _format_of(source: Source, head: bytes) -> str:
     suffix = suffixes[-2] if suffixes and suffixes[-1] in PACKED and len(suffixes) > 1 else (suffixes or [""])[-1]
     if suffix in EXTENSIONS:
         return EXTENSIONS[suffix]
-    known: dict[str, Field] = {"extensions": ", ".join(EXTENSIONS), "formats": ", ".join(FORMATS), "setting": Setting("format")}
+    known: dict[str, Field] = {
+        "extensions": ", ".join(EXTENSIONS),
+        "formats": ", ".join(FORMATS),
+        "setting": ParameterReference("format"),
+    }
     raise InputError(NO_FORMAT, file=source.label, what=f"the extension {suffix!r}" if suffix else "no extension", **known)
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from cpmmd.core.arrays import Labels, Objects
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.source import column, polars
 from cpmmd.data.numbers import Values
-from cpmmd.errors import Field, InputError, Setting, name_some, unknown_name
+from cpmmd.errors import Field, InputError, ParameterReference, name_some, unknown_name
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -73,11 +73,11 @@ FAR = (
     "{drop}."
 )
 SETTINGS: dict[str, Field] = {
-    "dayfirst": Setting("dayfirst"),
-    "decimal": Setting("decimal", ","),
-    "date_format": Setting("date_format", "%m/%d/%Y"),
-    "text": Setting("text"),
-    "drop": Setting("drop"),
+    "dayfirst": ParameterReference("dayfirst"),
+    "decimal": ParameterReference("decimal", ","),
+    "date_format": ParameterReference("date_format", "%m/%d/%Y"),
+    "text": ParameterReference("text"),
+    "drop": ParameterReference("drop"),
 }
 
 
@@ -124,7 +124,7 @@ def infer_types(frame: DataFrame, label: str, options: ReadOptions, notes: list[
             if wrong is not None:
                 suspects.append(wrong)
             elif different > 20 and different > MANY_LEVELS * len(meant):
-                texts = f"{different} different texts in {counted(len(meant), 'row')}"
+                texts = f"{different} different texts in {pluralize(len(meant), 'row')}"
                 notes.append(f"column {_cut(name)} of {label} has {texts}: leave it out if it is an identifier")
     return FileSample(frame, label, tuple(notes), tuple(suspects))
 
@@ -155,7 +155,7 @@ def _meaning(series: Series, name: str, label: str, options: ReadOptions) -> tup
             return present, wrong(NOT_PLAIN.replace("STYLE", style))
     if not numeric:
         return present, None
-    counts = {"numeric": counted(numeric, "number"), "others": counted(len(others), "other value")}
+    counts = {"numeric": pluralize(numeric, "number"), "others": pluralize(len(others), "other value")}
     return present, wrong(MIXTURE, row=int(odd.arg_max() or 0) + 1, first=_cut(others[0]), **counts)
 
 
@@ -268,7 +268,7 @@ def by_groups(sample: FileSample, column: str) -> Groups:
     values = np.array([None if v is None or v != v else str(v) for v in raw], dtype=object)
     present = np.array([v is not None for v in values], dtype=bool)
     lost = int(np.count_nonzero(~present))
-    left_out = f"{counted(lost, 'row')} without a value of {column!r} {'is' if lost == 1 else 'are'} left out"
+    left_out = f"{pluralize(lost, 'row')} without a value of {column!r} {'is' if lost == 1 else 'are'} left out"
     rest = [name for name in sample.columns if name != column]
     if not rest:
         raise InputError(f"There must be a column to compare. {sample.label} has none but {column!r}.")

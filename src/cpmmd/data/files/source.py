@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from cpmmd.core import validation
 from cpmmd.core.installation import missing_extra
 from cpmmd.core.text import bytes_in_words
-from cpmmd.errors import CpmmdError, InputError, Setting, name_some, unknown_name
+from cpmmd.errors import CpmmdError, InputError, ParameterReference, name_some, unknown_name
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -89,7 +89,7 @@ def reason(error: Exception) -> str:
 
 def refusal(label: str, what: str, why: str) -> InputError:
     """Return the error for a file that is not what it seems to be."""
-    return InputError(NOT_WHAT_IT_SEEMS, file=label, what=what, reason=why, setting=Setting("format"))
+    return InputError(NOT_WHAT_IT_SEEMS, file=label, what=what, reason=why, setting=ParameterReference("format"))
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class FileLimit:
         """Refuse a file that takes more."""
         if needed > self.bytes:
             words, limit = bytes_in_words(needed), bytes_in_words(self.bytes)
-            raise InputError(TOO_LARGE, file=label, needed=words, limit=limit, setting=Setting("file_limit"))
+            raise InputError(TOO_LARGE, file=label, needed=words, limit=limit, setting=ParameterReference("file_limit"))
 
     def check_numbers(self, numbers: float, label: str, *, besides: int = 0) -> None:
         """Refuse a file of so many numbers, with so many bytes besides."""
@@ -200,7 +200,7 @@ def drain(pieces: Iterator[bytes], label: str, limit: FileLimit) -> bytes:
         kept.append(piece)
         size += len(piece)
         if size > limit.bytes:
-            raise InputError(TOO_LONG, file=label, limit=bytes_in_words(limit.bytes), setting=Setting("file_limit"))
+            raise InputError(TOO_LONG, file=label, limit=bytes_in_words(limit.bytes), setting=ParameterReference("file_limit"))
     return b"".join(kept)
 
 

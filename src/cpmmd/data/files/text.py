@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.sample import NULLS, FileSample, infer_types
 from cpmmd.data.files.source import FileLimit, Source, column, polars, reading
-from cpmmd.errors import InputError, Setting, name_some
+from cpmmd.errors import InputError, ParameterReference, name_some
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -44,7 +44,9 @@ def decoded(source: Source, options: ReadOptions) -> Source:
         text = source.read().decode(options.encoding)
     except (UnicodeError, ValueError) as error:
         encoding, why = options.encoding, str(error)[:200]
-        raise InputError(NOT_DECODED, file=source.label, encoding=encoding, reason=why, setting=Setting("encoding")) from error
+        raise InputError(
+            NOT_DECODED, file=source.label, encoding=encoding, reason=why, setting=ParameterReference("encoding")
+        ) from error
     return Source(source.label, content=text.encode(errors="replace"))
 
 
@@ -53,10 +55,10 @@ def _check_text(source: Source, limit: FileLimit) -> bytes:
     head, label = source.head(), source.label
     if head.startswith(BOMS):
         utf16 = "{file} must be UTF-8 text, or say what it is. It is UTF-16; say {setting}."
-        raise InputError(utf16, file=label, setting=Setting("encoding", "utf-16"))
+        raise InputError(utf16, file=label, setting=ParameterReference("encoding", "utf-16"))
     if b"\x00" in head:
         nul = "{file} is not text: it holds NUL bytes. Check the file, or say its format with {setting}."
-        raise InputError(nul, file=label, setting=Setting("format"))
+        raise InputError(nul, file=label, setting=ParameterReference("format"))
     if b"\r" in head and b"\n" not in head:
         raise InputError(f"{label} has line ends of old Macs. Convert them with: tr '\\r' '\\n'")
     marks = sum(head.count(mark) for mark in (b",", b"\t", b";", b"\n"))  # about one a value
@@ -70,7 +72,7 @@ def _in_utf8(label: str) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        latin, windows = Setting("encoding", "latin-1"), Setting("encoding", "cp1252")
+        latin, windows = ParameterReference("encoding", "latin-1"), ParameterReference("encoding", "cp1252")
         raise InputError(NOT_UTF8, file=label, byte=error.object[error.start], latin=latin, windows=windows) from error
 
 
@@ -109,7 +111,7 @@ def without_filling(frame: DataFrame, label: str, notes: list[str]) -> DataFrame
             break
         empty &= column(frame, name).is_null()
     if frame.width > 1 and 0 < (blank := int(empty.sum())) < len(frame):
-        notes.append(f"{counted(blank, 'blank line')} of {label} {'is' if blank == 1 else 'are'} left out")
+        notes.append(f"{pluralize(blank, 'blank line')} of {label} {'is' if blank == 1 else 'are'} left out")
         frame = frame.filter(~empty)
     if frame.columns[0] != NAMELESS:
         return frame
@@ -190,7 +192,7 @@ def _parse(source: Source, separator: str, width: int, named: bool, *, typed: bo
             raise error
     if frame.width != width:
         _check_even(source, separator, width)
-        over = f"a first line of {counted(width, 'name')} over {counted(frame.width, 'column')}"
+        over = f"a first line of {pluralize(width, 'name')} over {pluralize(frame.width, 'column')}"
         raise InputError(f"{source.label} has {over}. Check its quotes.")
     return frame
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from cpmmd.core.arrays import Array, Objects
-from cpmmd.core.text import counted
+from cpmmd.core.text import pluralize
 from cpmmd.data.design import DesignOptions, as_texts
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import only_in
@@ -19,7 +19,7 @@ from cpmmd.errors import InputError, name_some, nearest
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
-def conform(data: object, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
+def match_schema(data: object, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
     """Return ``data`` with the columns and kinds of ``reference``, and notes on what was done; ``name`` is what messages call it.
 
     Other orders are undone and other columns ignored. Text becomes numbers or dates, and whole numbers the names of known
@@ -39,18 +39,18 @@ def conform(data: object, reference: Table, name: str) -> tuple[Table, tuple[str
     for column, values in table.categories.items():
         new = {v for v in values if v is not None} - set(reference.categories[column])
         if new:
-            rows = counted(sum(v in new for v in values), "row holds", "rows hold")
+            rows = pluralize(sum(v in new for v in values), "row holds", "rows hold")
             notes.append(f"column {column!r}: {rows} categories unseen in the reference: {name_some(sorted(new))}")
     return table, tuple(notes)
 
 
-def conform_beside(design: DesignOptions, data: object, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
+def match_schema_beside(design: DesignOptions, data: object, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
     """Return what :func:`conform` does, with the data's own values of columns that a design names, which are not compared."""
     if not design.columns:
-        return conform(data, reference, name)
-    read = design.set_aside(read_table(data, name), name)
-    table, notes = conform(read, reference, name)
-    return replace(table, aside=read.aside), notes
+        return match_schema(data, reference, name)
+    read = design.split_design_columns(read_table(data, name), name)
+    table, notes = match_schema(read, reference, name)
+    return replace(table, design_values=read.design_values), notes
 
 
 def _check_columns(columns: list[str], reference: Table, name: str, notes: list[str]) -> None:
@@ -67,7 +67,7 @@ def _by_position(table: Table, reference: Table, name: str, notes: list[str]) ->
     if reference.categories or table.categories or reference.dates or table.dates:
         raise InputError(f"Text and dates are matched by column name: pass reference and {name} as data frames. Got an array.")
     if len(table.names) != len(reference.names):
-        columns = counted(len(reference.names), "column")
+        columns = pluralize(len(reference.names), "column")
         raise InputError(f"The {name} must have the reference's {columns}. Got {len(table.names)}.")
     if table.named != reference.named:
         notes.append(f"columns taken by position: only one of reference and {name} has column names")
