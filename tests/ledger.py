@@ -222,7 +222,7 @@ def equivalence(threads):  # noqa: ARG001
     for name, (x, y) in {**arrays, "mixed": designed("none", 300, 0)[:2]}.items():
         result = cpmmd.equivalence_test(x, y, margin=0.3, rng=1, missing="impute")
         yield f"{name}/numbers", numbers(result)
-        yield f"{name}/largest", [float(result.largest).hex(), float(result.told_apart).hex()]
+        yield f"{name}/largest", [float(result.largest).hex(), float(result.auc_bound).hex()]
         yield (
             f"{name}/joint",
             [float(v).hex() for v in (result.joint.shift, result.joint.low, result.joint.high, result.joint.pvalue)],

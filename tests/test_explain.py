@@ -27,7 +27,7 @@ from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.layout import Layout
 from cpmmd.errors import InputError
 from cpmmd.explain.differences import ColumnDifference
-from cpmmd.explain.explanation import effect_size
+from cpmmd.explain.explanation import estimate_auc
 from cpmmd.explain.rows import cross_fitted
 from cpmmd.explain.strata import OneStratum
 from cpmmd.explain.values import typical
@@ -64,7 +64,7 @@ def one_stratum(labels):
     return OneStratum(np.zeros(len(labels), dtype=int), np.arange(len(labels)), labels)
 
 
-def told_apart(K, labels, rng):
+def auc_bound(K, labels, rng):
     """Return how well one half's witness tells the rows of the other half apart."""
     strata = one_stratum(labels)
     return cross_fitted(lambda fitted: strata.fitted_witness(K, fitted), strata, rng)
@@ -113,12 +113,12 @@ def test_swapping_the_samples_flips_the_witness_exactly():
         if units is not None:
             assert [(f.name, f.pvalue) for f in one.columns] == [(f.name, f.pvalue) for f in other.columns]
             assert [(p.names, p.pvalue) for p in one.pairs] == [(p.names, p.pvalue) for p in other.pairs]
-        assert one.effect.probability == pytest.approx(other.effect.probability, abs=1e-12)
+        assert one.auc.probability == pytest.approx(other.auc.probability, abs=1e-12)
 
 
 def test_effect_is_the_share_of_pairs_told_apart_by_the_other_half():
     K = ScaledKernel(Bandwidth(), 1.3).gram(POOL)
-    effect = told_apart(K, LABELS, np.random.default_rng(3))
+    effect = auc_bound(K, LABELS, np.random.default_rng(3))
     lot = np.random.default_rng(3).random(22)
     first = np.zeros(22, dtype=bool)
     first[sorted(range(9), key=lambda i: lot[i])[:4]] = True
@@ -140,7 +140,7 @@ def test_interval_of_the_effect_covers_one_half_when_nothing_differs():
     for seed in range(200):
         rng = np.random.default_rng([1, seed])
         pool = rng.normal(size=(90, 2))
-        effect = told_apart(ScaledKernel(Bandwidth(), 1.5).gram(pool), np.arange(90) < 40, rng)
+        effect = auc_bound(ScaledKernel(Bandwidth(), 1.5).gram(pool), np.arange(90) < 40, rng)
         covered += effect.low <= 0.5 <= effect.high
     assert covered >= 200 * 0.95 - 3 * np.sqrt(200 * 0.95 * 0.05)
 
@@ -150,7 +150,7 @@ def test_samples_far_apart_are_always_told_apart_and_the_interval_says_how_sure(
     assert (effect.probability, effect.high) == (1, 1)
     assert effect.low == pytest.approx(0.025 ** (1 / 9))
     same = explained(np.ones((6, 2)), np.ones((7, 2))).explain()
-    assert same.effect.probability == 0.5
+    assert same.auc.probability == 0.5
     assert all(f.distance == 0 and f.pvalue == 1 for f in same.columns)
 
 
@@ -339,7 +339,7 @@ def test_what_is_typical_of_a_column_is_text(known, sides):
 
 def test_the_effect_alone_is_the_one_of_the_explanation():
     result = two_sample_test(X, Y, method="median", n_permutations=99, rng=0)
-    assert effect_size(result, max_rows=16, rng=3) == result.explain(max_rows=16, rng=3).effect
+    assert estimate_auc(result, max_rows=16, rng=3) == result.explain(max_rows=16, rng=3).effect
 
 
 def test_what_columns_say_one_by_one_and_what_they_leave():
@@ -347,10 +347,10 @@ def test_what_columns_say_one_by_one_and_what_they_leave():
     x, y = rng.normal(size=(400, 3)), rng.normal(size=(400, 3))
     y[:, 1] = 0.95 * y[:, 0] + np.sqrt(1 - 0.95**2) * y[:, 1]
     together = explained(x, y, "cp-full", n_permutations=99).explain()
-    assert together.effect_one_by_one.low < 0.5 < together.effect_one_by_one.high
+    assert together.marginal_auc.low < 0.5 < together.marginal_auc.high
     assert together.unexplained > 0.6
     apart = explained(x, x[::-1] + np.array([2, 0, 0]), "cp-full", n_permutations=99).explain()
-    assert apart.effect_one_by_one.probability == pytest.approx(stats.norm.cdf(2 / np.sqrt(2)), abs=0.04)
+    assert apart.marginal_auc.probability == pytest.approx(stats.norm.cdf(2 / np.sqrt(2)), abs=0.04)
     assert apart.unexplained < 0.1
     assert explained(x, x + 1e-9).explain().unexplained is None
 
@@ -362,8 +362,8 @@ def test_one_row_or_one_block_of_a_sample_has_no_effect_and_no_sentence_on_it(tm
     blocks = two_sample_test(rng.normal(9, 1, size=(10, 1)), rng.normal(size=(400, 1)), method="median", blocks=10, rng=0)
     for result in (monitored.result, blocks):
         explanation = result.explain()
-        assert explanation.effect is explanation.effect_one_by_one is explanation.unexplained is None
-        assert explanation.told == ""
+        assert explanation.effect is explanation.marginal_auc is explanation.unexplained is None
+        assert explanation.auc_sentence == ""
         assert explanation.sentence == explanation.where
         assert explanation.to_dict()["effect"] is None
         assert np.isfinite([*explanation.witness_x, *explanation.witness_y]).all()
@@ -371,5 +371,5 @@ def test_one_row_or_one_block_of_a_sample_has_no_effect_and_no_sentence_on_it(tm
         assert "nan" not in page
         assert "Told apart" not in page
         with pytest.raises(InputError, match="two rows, groups or blocks of each sample"):
-            effect_size(result)
+            estimate_auc(result)
     assert monitored.effect is None

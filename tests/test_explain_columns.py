@@ -22,7 +22,7 @@ from cpmmd.explain.columns import (
     read_columns,
     score_columns,
 )
-from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, share_effect, spread_effect
+from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, share_effect, sd_effect
 from cpmmd.explain.strata import Strata, UnitSums, ranks_inside
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
 
@@ -196,7 +196,7 @@ def test_intervals_cover_the_truth(unit_rows):
         gap = stats.norm.cdf(0.2) - stats.norm.cdf(-0.2)
         for name, effect, value in (
             ("mean", mean_effect(x, y), 0.4),
-            ("spread", spread_effect(x, wide), 1.5),
+            ("spread", sd_effect(x, wide), 1.5),
             ("share", share_effect(*marks, "high"), truth),
             ("distribution", distribution_effect(x, y), gap),
         ):
@@ -269,7 +269,7 @@ def test_the_area_of_a_malignant_cell_is_higher():
     area = next(c for c in two_sample_test(x, y, rng=0).explain().columns if c.name == "mean area")
     assert area.words == "higher"
     assert 2 * area.mean_x < area.mean_y
-    assert area.effect.low > 1
+    assert area.auc.low > 1
 
 
 def test_the_one_of_three_columns_that_drifts_is_the_one_named():
@@ -310,7 +310,7 @@ def test_every_kind_of_difference_has_its_words():
         "same": "",
     }
     assert found["when"].effect.unit == "days"
-    assert found["income"].effect.low > 0.1
+    assert found["income"].auc.low > 0.1
     assert found["shape"].histogram.edges[0] < -1 < 1 < found["shape"].histogram.edges[-1]
     assert found["paid"].histogram.labels == ("false", "true")
 

@@ -15,7 +15,7 @@ from cpmmd.draws.layout import Layout
 from cpmmd.explain import strata as strata_module
 from cpmmd.explain.column_table import difference_tables
 from cpmmd.explain.columns import columns_of, read_columns
-from cpmmd.explain.samples import mean_effect, share_effect, spread_effect
+from cpmmd.explain.samples import mean_effect, share_effect, sd_effect
 from cpmmd.explain.strata import Strata, ranks_inside
 from cpmmd.report.content import content
 
@@ -65,12 +65,12 @@ def test_a_shift_inside_sites_is_named_with_its_size_though_the_mix_hides_it():
     np.testing.assert_allclose([column.mean_x, column.mean_y], means)
     squares = np.mean(_variances(x, y))  # as many rows of either sample
     assert column.effect.value == pytest.approx((means[1] - means[0]) / np.sqrt(squares))
-    np.testing.assert_allclose(np.square([column.spread_x, column.spread_y]), _variances(x, y))
-    assert column.effect.low < -0.8 < column.effect.high < -0.5
+    np.testing.assert_allclose(np.square([column.sd_x, column.sd_y]), _variances(x, y))
+    assert column.auc.low < -0.8 < column.auc.high < -0.5
     assert sum(column.histogram.x) == pytest.approx(1)
     assert explanation.where.startswith("Inside strata, rows of the second sample are lower in 'price'")
-    assert "same stratum" in explanation.told
-    assert explanation.effect.low < special.ndtr(0.8 / np.sqrt(2)) + 0.02  # what the best rule reaches inside a site
+    assert "same stratum" in explanation.auc_sentence
+    assert explanation.auc.low < special.ndtr(0.8 / np.sqrt(2)) + 0.02  # what the best rule reaches inside a site
     assert "same mix of strata" in explanation.compared
     assert explanation.compared in str(content(result, explanation=explanation))
 
@@ -101,10 +101,10 @@ def test_the_mix_alone_is_neither_named_nor_told_apart():
     rng = np.random.default_rng(4)
     explanation = two_sample_test(orders(rng, MIXES[0]), orders(rng, MIXES[1]), strata="site", method="median", rng=0).explain()
     assert not explanation.differing
-    for effect in (explanation.effect, explanation.effect_one_by_one):
+    for effect in (explanation.effect, explanation.marginal_auc):
         assert effect.low < 0.5 < effect.high
     without = orders(rng, MIXES[0]).drop(columns="site"), orders(rng, MIXES[1]).drop(columns="site")
-    assert two_sample_test(*without, method="median", rng=0).explain().effect.low > 0.6
+    assert two_sample_test(*without, method="median", rng=0).explain().auc.low > 0.6
 
 
 def test_the_interval_of_told_apart_holds_one_half_where_only_the_mix_differs():
@@ -302,11 +302,11 @@ def test_effects_of_pairs_are_those_of_their_differences():
     assert column.effect.value == pytest.approx(effect(np.arange(60)))
     rng = np.random.default_rng(1)
     low, high = np.quantile([effect(rng.integers(0, 60, 60)) for _ in range(4000)], [0.025, 0.975])
-    assert column.effect.low == pytest.approx(low, abs=0.02)
-    assert column.effect.high == pytest.approx(high, abs=0.02)
+    assert column.auc.low == pytest.approx(low, abs=0.02)
+    assert column.auc.high == pytest.approx(high, abs=0.02)
     assert low > 0.1
-    assert explanation.effect is explanation.effect_one_by_one is explanation.unexplained is None
-    assert explanation.told == f"'a' is higher in after than in before in {np.count_nonzero(y > x)} of 60 pairs."
+    assert explanation.effect is explanation.marginal_auc is explanation.unexplained is None
+    assert explanation.auc_sentence == f"'a' is higher in after than in before in {np.count_nonzero(y > x)} of 60 pairs."
     assert "of the time" not in str(explanation)
     said = str(content(result, explanation=explanation))
     assert "50% is chance" not in said
@@ -326,7 +326,7 @@ def test_pairs_and_strata_are_explained_where_bins_hold_several():
     before, after = visits(np.random.default_rng(9), 900, 0.03)
     found = two_sample_test(before, after, pairs="subject", method="median", rng=0).explain()
     assert [c.name for c in found.differing] == ["a"]
-    assert 0 < found.columns[0].effect.low < 0.03 < found.columns[0].effect.high < 0.06
+    assert 0 < found.columns[0].auc.low < 0.03 < found.columns[0].auc.high < 0.06
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------
@@ -353,7 +353,7 @@ def test_intervals_cover_the_truth(design):
         ratio = np.sqrt(1 + 2.25 * own**2) / spread if design == "pairs" else 1.5
         for name, effect, value in (
             ("mean", mean_effect(*_sides(strata, level + noise + 0.4 * ~labels)), 0.4 / spread),
-            ("spread", spread_effect(*_sides(strata, wide)), ratio),
+            ("spread", sd_effect(*_sides(strata, wide)), ratio),
             ("share", share_effect(*_sides(strata, high), "high"), truth),
         ):
             covered[name] += effect.low <= value <= effect.high

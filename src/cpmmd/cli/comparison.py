@@ -160,8 +160,8 @@ def _say_where(explanation: Explanation) -> None:
     say()
     say("Where")
     say(f"  {explanation.where}")
-    if explanation.told:
-        say(f"  {explanation.told}")
+    if explanation.auc_sentence:
+        say(f"  {explanation.auc_sentence}")
     _say_how_to_drop(explanation)
     names = [sanitize(in_header(name), WIDEST) for name in explanation.names]
     shown = explanation.columns[: max(3, min(TOP, len(explanation.differing)))]

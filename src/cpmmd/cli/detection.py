@@ -157,7 +157,7 @@ def check(
         head = {"command": "check", "repeat": again, "detector": detector_file, "alpha": alpha}
         say_json({**head, "reject": differs, "sentence": sentence, "batches": [batch.to_dict() for batch in checked]})
     else:
-        header = ("batch", "verdict", "p", "adjusted", "told apart", "rows", "where")
+        header = ("batch", "verdict", "p", "adjusted", "AUC", "rows", "where")
         _say_batches(checked, sentence, header, [_cells(batch) for batch in checked], differs=differs)
         say_end(_whole(again), "Report", answering.report)
     return differs and bool(files), failed
@@ -202,8 +202,8 @@ def _cells(batch: CheckedBatch[BatchResult]) -> list[str]:
         called = "" if answer.name == batch.name else f" as {answer.name}"
         verdict += f", in history ({answer.time:%Y-%m-%d}{called})"
     adjusted = "" if answer.adjusted is None else probability(answer.adjusted)
-    effect = "" if answer.effect is None else f"{answer.effect:.0%}"
-    return [batch.name, verdict, probability(answer.pvalue), adjusted, effect, str(answer.rows), ", ".join(batch.columns)]
+    auc = "" if answer.auc is None else f"{answer.auc:.2f}"
+    return [batch.name, verdict, probability(answer.pvalue), adjusted, auc, str(answer.rows), ", ".join(batch.columns)]
 
 
 # Monitors: batch after batch against all that came before.

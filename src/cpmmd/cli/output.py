@@ -77,7 +77,7 @@ def say_json(document: PlainDict) -> None:
     typer.echo(json.dumps(to_plain({**head, **document}), indent=2, ensure_ascii=True, allow_nan=False))
 
 
-SCHEMA = "cpmmd-result-2"
+SCHEMA = "cpmmd-result-3"
 
 
 def probability(value: float) -> str:

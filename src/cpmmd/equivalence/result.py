@@ -85,8 +85,8 @@ class EquivalenceResult:
         return max(self.joint.high, self.columns[0].largest)  # all columns together cannot be closer than one alone
 
     @property
-    def told_apart(self) -> float:
-        """The largest rate, not excluded, of telling a row of X from one of Y: that of normal samples so far apart."""
+    def auc_bound(self) -> float:
+        """The largest AUC not excluded: that of normal samples ``largest`` standard deviations apart."""
         return rate_of_shift(self.largest)
 
     @property
@@ -96,14 +96,14 @@ class EquivalenceResult:
         return [
             ("samples", self._shape),
             ("a column", f"apart {_up_to(first.largest)} ({_called(first.name)}, {first.meaning})"),
-            ("together", f"apart {_up_to(self.largest)}, rows told apart at most {self.told_apart:.1%} of the time"),
+            ("together", f"apart {_up_to(self.largest)}, AUC at most {self.auc_bound:.3f}"),
             *(("note", note) for note in self.notes),
         ]
 
     def explain(self) -> EquivalenceExplanation:
         """Return the largest differences that the data do not exclude, in words and for every column."""
         first, excluded = self.columns[0], f"Differences of {self.margin:g} standard deviations or more are"
-        told = f"in all columns together {_up_to(self.largest)}, rows told apart at most {self.told_apart:.1%} of the time"
+        told = f"in all columns together {_up_to(self.largest)}, AUC at most {self.auc_bound:.3f}"
         where = f"in {_called(first.name)} ({first.meaning}) {_up_to(first.largest)}, {told}"
         verdict = f"{excluded} excluded. The largest that are not: " if self.reject else f"{excluded} not excluded: "
         return EquivalenceExplanation(f"{verdict}{where}.", self.columns, self.joint)
@@ -137,7 +137,7 @@ class EquivalenceResult:
             Without the data; what is infinite is None.
         """
         names = ("margin", "reject", "pvalue", "alpha", "statistic", "exact", "sizes", "seed", "notes")
-        names += ("largest", "told_apart", "columns", "joint", *(("null_distribution",) if null_distribution else ()))
+        names += ("largest", "auc_bound", "columns", "joint", *(("null_distribution",) if null_distribution else ()))
         return plain_dict({"method": "equivalence", **{name: getattr(self, name) for name in names}})
 
     def __str__(self) -> str:
@@ -177,11 +177,11 @@ def _page(result: EquivalenceResult, *, title: str | None, command: str | None) 
         pvalue=result.pvalue,
         alpha=result.alpha,
         statistic=result.statistic,
-        effect=result.told_apart,
+        auc=result.auc_bound,
         numbers=[
             Number("p-value", number(result.pvalue), f"level {result.alpha:g}"),
             Number("Margin", f"{result.margin:g}", "standard deviations"),
-            Number("Told apart at most", f"{result.told_apart:.1%}", "of the time; 50% is chance"),
+            Number("AUC at most", f"{result.auc_bound:.3f}", "0.5 is chance"),
             Number("Rows", f"{count(m)} v {count(n)}"),
             Number("Columns", count(len(result.columns))),
         ],

@@ -2,16 +2,16 @@
 
 from cpmmd.explain.differences import ColumnDifference, ColumnEffect, Histogram, PairDifference, SuspiciousColumn
 from cpmmd.explain.explanation import explain
-from cpmmd.explain.values import Effect, Explanation, RowEvidence
+from cpmmd.explain.values import AUC, Explanation, NotableRow
 
 __all__ = [
+    "AUC",
     "ColumnDifference",
     "ColumnEffect",
-    "Effect",
     "Explanation",
     "Histogram",
+    "NotableRow",
     "PairDifference",
-    "RowEvidence",
     "SuspiciousColumn",
     "explain",
 ]

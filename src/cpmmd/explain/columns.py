@@ -137,7 +137,7 @@ def number_features(ranks: Array, sums: UnitSums) -> list[Features]:
     shares = classes.sum(axis=0) / len(ranks)
     statistics: dict[str, Statistic] = {
         Change.LOCATION: lambda D: D[:, 0] ** 2,
-        Change.SPREAD: lambda D: D[:, 1] ** 2,
+        Change.SCALE: lambda D: D[:, 1] ** 2,
         Change.SHAPE: lambda D: (D[:, 2:4] ** 2).sum(axis=1),
         "distribution": lambda D: _anderson_darling(D[:, 4:], shares),
     }

@@ -33,7 +33,7 @@ class Change(StrEnum):
     """What it is of a column that changed."""
 
     LOCATION = "location"
-    SPREAD = "spread"
+    SCALE = "scale"
     SHAPE = "shape"
     SHARE = "share"
     MISSING = "missing"
@@ -44,7 +44,7 @@ class Unit(StrEnum):
 
     DEVIATIONS = "standard deviations"
     DAYS = "days"
-    SPREAD = "times the spread"
+    RATIO = "times the standard deviation"
     SHARE = "of the rows"
     SHARE_AT_MOST = "of the rows at most"
 
@@ -57,7 +57,7 @@ class ColumnEffect(PlainValue):
     #: low, high: its 95% interval, for this column alone: of 100 such intervals, about 95 hold what the whole populations have
     low: float
     high: float
-    #: ``"standard deviations"`` between the means, ``"days"`` between mean dates, ``"times the spread"`` (ratio of standard
+    #: ``"standard deviations"`` between the means, ``"days"`` between mean dates, ``"times the standard deviation"`` (ratio of standard
     #: deviations), ``"of the rows"`` (difference of a share), or ``"of the rows at most"`` (largest difference of the
     #: distribution functions)
     unit: Unit
@@ -70,7 +70,7 @@ class ColumnEffect(PlainValue):
         return {
             Unit.DEVIATIONS: f"{value:+.2f} sd",
             Unit.DAYS: f"{value:+.{0 if abs(value) >= 10 else 1}f} days",
-            Unit.SPREAD: f"{value:.2f} × spread",
+            Unit.RATIO: f"{value:.2f} × sd",
             Unit.SHARE: f"{100 * value:+.0f} points",
             Unit.SHARE_AT_MOST: f"up to {100 * value:.0f} points",
         }[self.unit]
@@ -109,7 +109,7 @@ class ColumnDifference(PlainValue):
     """
 
     document = (
-        *("name", "label", "kind", "pvalue", "words", "effect", "distance", "mean_x", "mean_y", "spread_x", "spread_y"),
+        *("name", "label", "kind", "pvalue", "words", "effect", "distance", "mean_x", "mean_y", "sd_x", "sd_y"),
         *("levels", "missing_x", "missing_y", "histogram"),
     )
 
@@ -120,19 +120,19 @@ class ColumnDifference(PlainValue):
     #: from the test's own relabelings, adjusted over all columns: the chance that any column that does not differ is at or
     #: below alpha is at most alpha
     pvalue: float
-    #: how Y differs from X: ``"higher"``, ``"more spread out"``, ``"more often 'red'"``, ``"more often missing"``, ``"later"``;
+    #: how Y differs from X: ``"higher"``, ``"more variable"``, ``"more often 'red'"``, ``"more often missing"``, ``"later"``;
     #: empty where the p-value is above alpha
     words: str = ""
     #: how large the difference is that the words speak of, with its interval; None where it has no size (all values missing)
     effect: ColumnEffect | None = None
     #: largest difference of the distribution functions, or half the sum of the differences of shares: 0 alike, 1 apart
     distance: float = 0.0
-    #: mean_x, mean_y, spread_x, spread_y: means and standard deviations of numbers (dates in days since 1970); None for
+    #: mean_x, mean_y, sd_x, sd_y: means and standard deviations of numbers (dates in days since 1970); None for
     #: categories
     mean_x: float | None = None
     mean_y: float | None = None
-    spread_x: float | None = None
-    spread_y: float | None = None
+    sd_x: float | None = None
+    sd_y: float | None = None
     #: shares of a category's levels in X and Y, largest difference first; None for numbers
     levels: Mapping[str, tuple[float, float]] | None = None
     #: missing_x, missing_y: shares of missing values

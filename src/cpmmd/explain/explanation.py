@@ -1,4 +1,4 @@
-"""Explanations of a result: every column, pairs of columns, the witness of rows, an effect size, a sentence."""
+"""Explanations of a result: every column, pairs of columns, the witness of rows, the AUC, a sentence."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cpmmd.errors import InputError
 from cpmmd.explain.column_table import Tables, difference_tables, relabelled_units
 from cpmmd.explain.columns import DataColumn, columns_of, number_values, row_value
 from cpmmd.explain.differences import LONGEST, NAMED, Change, ColumnDifference, PairDifference, join, quote_name
-from cpmmd.explain.rows import ExplainedRows, evidence_of, gather_rows, kernel_effect, one_by_one_effect
+from cpmmd.explain.rows import ExplainedRows, estimate_kernel_auc, estimate_marginal_auc, gather_rows, tested_rows_of
 from cpmmd.explain.samples import stratum_means
 from cpmmd.explain.strata import Strata
-from cpmmd.explain.values import Effect, Explanation, RowEvidence
+from cpmmd.explain.values import AUC, Explanation, NotableRow
 from cpmmd.kernels.base import ColumnWeights
 from cpmmd.procedures.outcome import TestResult
 
@@ -42,7 +42,7 @@ def explain(
     outcome : TestResult
         What :func:`cpmmd.two_sample_test` returned.
     max_rows : int
-        The witness and the effect look at this many rows at most, drawn at random; columns and pairs at all that were tested.
+        The witness and the AUC look at this many rows at most, drawn at random; columns and pairs at all that were tested.
     top : int
         Rows to name on either side.
     rng : int, Generator, RandomState or None
@@ -53,12 +53,12 @@ def explain(
     Returns
     -------
     Explanation
-        With ``sentence``, ``columns``, ``pairs``, ``suspicious``, ``top_x``, ``top_y``, ``effect``, ...; print it for a summary.
+        With ``sentence``, ``columns``, ``pairs``, ``suspicious``, ``top_x``, ``top_y``, ``auc``, ...; print it for a summary.
 
     Notes
     -----
     Columns take one pass over the rows and a product of the test's relabelings with sums over its units; their p-values are
-    adjusted over all columns by Westfall and Young's step-down maximum. The witness and the effect take one kernel matrix,
+    adjusted over all columns by Westfall and Young's step-down maximum. The witness and the AUC take one kernel matrix,
     ``max_rows`` squared. Images are looked at in patches, at most 8 x 8.
 
     Examples
@@ -77,13 +77,13 @@ def explain(
     row_stream, fold_stream, label_stream, column_stream = resolve_rng(rng)[1].spawn(4)
     material = gather_rows(outcome, max_rows, row_stream)
     every = columns_of(material.pool, material.preparation)
-    evidence = evidence_of(outcome)
+    evidence = tested_rows_of(outcome)
     units, remarks = relabelled_units(evidence, label_stream)
     tables = difference_tables(material.pool, every, units, outcome.alpha, called)
     K = material.kernel.gram(material.matrix)
     witness, strata = material.strata.witness(K), material.strata
-    effect, alone = kernel_effect(material, K, fold_stream), one_by_one_effect(every, material, column_stream)
-    told = effect_sentence(effect, alone, called, inside=strata.stratified) or say_in_pairs(material, tables, every, called)
+    auc, marginal = estimate_kernel_auc(material, K, fold_stream), estimate_marginal_auc(every, material, column_stream)
+    sentence = auc_sentence_of(auc, marginal, called, inside=strata.stratified) or say_in_pairs(material, tables, every, called)
     known = {column.name: column for column in every}
     shown = [known[column.name] for column in tables.columns[:VALUES_SHOWN]]
     (rows_x, witness_x, top_x), (rows_y, witness_y, top_y) = (
@@ -96,13 +96,13 @@ def explain(
         notes.append("columns are patches [rows, columns] of the image; values are means over the patch")
     return Explanation(
         where=say_where(outcome, tables, called, inside=strata.stratified),
-        told=told,
+        auc_sentence=sentence,
         columns=tables.columns,
         pairs=tables.pairs,
         suspicious=tables.suspicious,
         pvalue_without=tables.pvalue_without,
-        effect=effect,
-        effect_one_by_one=alone,
+        auc=auc,
+        marginal_auc=marginal,
         names=called,
         witness_x=witness_x,
         witness_y=witness_y,
@@ -119,26 +119,26 @@ def explain(
 
 def _side(
     material: ExplainedRows, witness: Array, side: Labels, sample: str, top: int, columns: Sequence[DataColumn]
-) -> tuple[Rows, Array, tuple[RowEvidence, ...]]:
+) -> tuple[Rows, Array, tuple[NotableRow, ...]]:
     """Return the numbers of one sample's rows in their own order, their witness values, and those that are most its own."""
     order = np.argsort(material.rows[side])
     rows, own = material.rows[side][order], witness[side][order]
     numbers = material.row_numbers(rows)
     best = np.argsort(-own if sample == "x" else own, kind="stable")[:top].tolist()
     values = [{column.name: row_value(material.pool, int(rows[i]), column) for column in columns} for i in best]
-    return numbers, own, tuple(RowEvidence(sample, int(numbers[i]), float(own[i]), v) for i, v in zip(best, values, strict=True))
+    return numbers, own, tuple(NotableRow(sample, int(numbers[i]), float(own[i]), v) for i, v in zip(best, values, strict=True))
 
 
-def effect_size(outcome: TestResult, *, max_rows: int = 2000, rng: RNG = 0) -> Effect:
-    """Return the effect size alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
+def estimate_auc(outcome: TestResult, *, max_rows: int = 2000, rng: RNG = 0) -> AUC:
+    """Return the AUC alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
     row_stream, fold_stream, *_ = resolve_rng(rng)[1].spawn(4)
     material = gather_rows(outcome, max_rows, row_stream)
     if not material.strata.inside:
-        raise InputError("How well rows are told apart takes rows that are not compared in pairs, nor in strata of few rows.")
-    effect = kernel_effect(material, material.kernel.gram(material.matrix), fold_stream)
-    if effect is None:
-        raise InputError("How well rows are told apart takes two rows, groups or blocks of each sample. Got one of a sample.")
-    return effect
+        raise InputError("The AUC needs rows that are not compared in pairs or in strata of few rows.")
+    auc = estimate_kernel_auc(material, material.kernel.gram(material.matrix), fold_stream)
+    if auc is None:
+        raise InputError("The AUC needs at least two rows, groups or blocks of each sample. One sample has fewer.")
+    return auc
 
 
 def _map_notes(outcome: TestResult, columns: Sequence[DataColumn]) -> list[str]:
@@ -164,7 +164,7 @@ def _odds(share: float) -> float:
     return share / (1 - share) if share < 1 else np.inf
 
 
-# The finding in a sentence or two: which columns, or which pair of them, and how well rows are told apart.
+# The finding in a sentence or two: which columns, or which pair of them, and the AUC.
 
 
 def say_where(outcome: TestResult, tables: Tables, names: tuple[str, str], *, inside: bool = False) -> str:
@@ -223,14 +223,14 @@ def _name_pair(pairs: Sequence[PairDifference], suspicious: set[str], samples: t
     return f"The columns look alike one by one; what changed is how {join(names)} go together ({numbers}){more}"
 
 
-def effect_sentence(effect: Effect | None, alone: Effect | None, names: tuple[str, str], *, inside: bool = False) -> str:
-    """Say how well single rows are told apart; nothing where that cannot be known."""
-    if effect is None or alone is None:
+def auc_sentence_of(auc: AUC | None, marginal: AUC | None, names: tuple[str, str], *, inside: bool = False) -> str:
+    """State how well single rows are separated; nothing where that cannot be known."""
+    if auc is None or marginal is None:
         return ""
     x, y = (sanitize(name, LONGEST) for name in names)
     other = f"a random row of {x}{' and the same stratum' * inside}"
-    told = f"By the test's kernel a random row of {y} looks more like {y} than {other} does {effect}"
-    return f"{told}, by its columns one by one {alone.probability:.0%}; 50% would be chance."
+    between = f"a random row of {y} and {other}"
+    return f"The kernel separates {between} with AUC {auc}; the columns, one by one, with {marginal.value:.2f} (0.5 is chance)."
 
 
 def say_in_pairs(material: ExplainedRows, tables: Tables, columns: Sequence[DataColumn], names: tuple[str, str]) -> str:

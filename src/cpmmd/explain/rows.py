@@ -15,7 +15,7 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.errors import InputError
 from cpmmd.explain.columns import DataColumn, category_levels, number_values
 from cpmmd.explain.strata import Strata
-from cpmmd.explain.values import Effect
+from cpmmd.explain.values import AUC
 from cpmmd.kernels.base import Kernel
 from cpmmd.procedures.fixed import median_kernel
 from cpmmd.procedures.outcome import Evidence, TestResult
@@ -48,7 +48,7 @@ class ExplainedRows:
         return np.where(rows < self.pool.m, rows, rows - self.pool.m)
 
 
-def evidence_of(outcome: TestResult) -> Evidence:
+def tested_rows_of(outcome: TestResult) -> Evidence:
     """Return the data behind an outcome; an error where it has none to explain."""
     if outcome.n_columns is None:
         raise InputError("A kernel matrix says how alike rows are, not what they hold: it has no columns to explain.")
@@ -59,7 +59,7 @@ def evidence_of(outcome: TestResult) -> Evidence:
 
 def gather_rows(outcome: TestResult, max_rows: int, rng: np.random.Generator) -> ExplainedRows:
     """Return the rows that an outcome rests on, at most ``max_rows`` of them; the smaller sample gives up to half of those."""
-    evidence = evidence_of(outcome)
+    evidence = tested_rows_of(outcome)
     pool, tested = evidence.pool, evidence.tested_rows
     rows = tested
     if len(tested) > max_rows:
@@ -85,12 +85,12 @@ def gather_rows(outcome: TestResult, max_rows: int, rng: np.random.Generator) ->
     return ExplainedRows(pool, preparation, kernel, tested, rows[order], strata, matrix[order], tuple(notes))
 
 
-def kernel_effect(material: ExplainedRows, K: Array, rng: np.random.Generator) -> Effect | None:
+def estimate_kernel_auc(material: ExplainedRows, K: Array, rng: np.random.Generator) -> AUC | None:
     """Return how often one half's witness ranks a row of X above one of Y in the other half, both ways together."""
     return cross_fitted(lambda fitted: material.strata.fitted_witness(K, fitted), material.strata, rng)
 
 
-def one_by_one_effect(columns: Sequence[DataColumn], material: ExplainedRows, rng: np.random.Generator) -> Effect | None:
+def estimate_marginal_auc(columns: Sequence[DataColumn], material: ExplainedRows, rng: np.random.Generator) -> AUC | None:
     """Return how often rows are told apart by the sum of what each column says alone: how much likelier its class is in X."""
     strata = material.strata
     codes = [_codes(material, column) for column in columns] if strata.inside else []
@@ -121,7 +121,7 @@ def _codes(material: ExplainedRows, column: DataColumn) -> Rows:
     return codes
 
 
-def cross_fitted(scores: Callable[[Labels], Array], strata: Strata, rng: np.random.Generator) -> Effect | None:
+def cross_fitted(scores: Callable[[Labels], Array], strata: Strata, rng: np.random.Generator) -> AUC | None:
     """Return how often scores rank a row of X above one of Y; ``scores`` learns from the rows marked and scores the others.
 
     Rows are compared with those of their own stratum; halves have whole units. The interval is DeLong's on the logit scale, with
@@ -141,10 +141,10 @@ def cross_fitted(scores: Callable[[Labels], Array], strata: Strata, rng: np.rand
     area, error = (float(sum(w * one for w, one in zip(weights, parts, strict=True))) for parts in (areas, errors))
     if area in (0.0, 1.0):  # the width would be zero; but k disjoint pairs, all told apart, bound the probability by p^k = 2.5%
         bound = ((1 - CONFIDENCE) / 2) ** (1 / smaller)
-        return Effect(area, bound, 1.0) if area == 1.0 else Effect(area, 0.0, 1 - bound)
+        return AUC(area, bound, 1.0) if area == 1.0 else AUC(area, 0.0, 1 - bound)
     reach = float(stdtrit(smaller - 1, (1 + CONFIDENCE) / 2)) * error / (area * (1 - area))
     centre = float(logit(area))
-    return Effect(area, float(expit(centre - reach)), float(expit(centre + reach)))
+    return AUC(area, float(expit(centre - reach)), float(expit(centre + reach)))
 
 
 def _halves(strata: Strata, rng: np.random.Generator) -> Labels:

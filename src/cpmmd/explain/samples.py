@@ -174,7 +174,7 @@ def days_effect(x: Sample, y: Sample) -> ColumnEffect:
     return ColumnEffect(value, value - reach, value + reach, Unit.DAYS)
 
 
-def spread_effect(x: Sample, y: Sample) -> ColumnEffect | None:
+def sd_effect(x: Sample, y: Sample) -> ColumnEffect | None:
     """Return the ratio of standard deviations, its interval on the logarithm; None where one is zero."""
     spreads, influences = [], []
     for sample, sign in ((x, -1.0), (y, 1.0)):
@@ -184,7 +184,7 @@ def spread_effect(x: Sample, y: Sample) -> ColumnEffect | None:
         spreads.append(spread)
         influences.append(sign * sample.excess(spread) / 2)
     ratio, factor = spreads[1] / spreads[0], math.exp(REACH * math.sqrt(x.variance(influences[0], (y, influences[1]))))
-    return ColumnEffect(ratio, ratio / factor, ratio * factor, Unit.SPREAD)
+    return ColumnEffect(ratio, ratio / factor, ratio * factor, Unit.RATIO)
 
 
 def share_effect(x: Sample, y: Sample, what: str) -> ColumnEffect:

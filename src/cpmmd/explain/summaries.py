@@ -23,8 +23,8 @@ from cpmmd.explain.samples import (
     distribution_effect,
     largest_gap,
     mean_effect,
+    sd_effect,
     share_effect,
-    spread_effect,
 )
 
 LEVELS = 5  # of a category, those with the largest difference
@@ -103,16 +103,16 @@ def _say_share(marks: tuple[Sample, Sample], what: str, change: Change = Change.
 
 
 def _say_numbers(read: ReadColumn, ranks: Array, parts: dict[str, float]) -> DeferredText:
-    """Say higher, more spread out or different in shape; a word that means or spreads contradict is not used."""
+    """Say higher, more variable or different in shape; a word that means or spreads contradict is not used."""
     (x, y), is_date = read.numbers, read.column.kind == "date"
     z_x, z_y = (ndtri(ranks[side]) for side in read.sides)
-    signs = {Change.LOCATION: y.mean(z_y) - x.mean(z_x), Change.SPREAD: y.mean(z_y**2) - x.mean(z_x**2)}
+    signs = {Change.LOCATION: y.mean(z_y) - x.mean(z_x), Change.SCALE: y.mean(z_y**2) - x.mean(z_x**2)}
     effect: ColumnEffect | None
     for change in sorted((*signs, Change.SHAPE), key=lambda name: -parts.get(name, 0.0)):
         if change is Change.SHAPE:
             break
-        if change is Change.SPREAD:
-            words, effect, even = ("more spread out", "less spread out"), spread_effect(x, y), 1.0
+        if change is Change.SCALE:
+            words, effect, even = ("more variable", "less variable"), sd_effect(x, y), 1.0
         elif is_date:
             words, effect, even = ("later", "earlier"), days_effect(x, y), 0.0
         else:

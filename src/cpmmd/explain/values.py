@@ -19,7 +19,7 @@ WHOLE = 1e12  # means from 1e7 up to here are shown without decimals rather than
 
 
 @dataclass(frozen=True)
-class RowEvidence(PlainValue):
+class NotableRow(PlainValue):
     """A row that speaks for the difference."""
 
     sample: str  #: ``"x"`` or ``"y"``
@@ -29,18 +29,17 @@ class RowEvidence(PlainValue):
 
 
 @dataclass(frozen=True)
-class Effect(PlainValue):
-    """How often the witness tells a row of X from a row of Y."""
+class AUC(PlainValue):
+    """How often a witness ranks a row of X above a row of Y (the area under its ROC curve), with a 95% confidence interval."""
 
-    #: that of ranking a random row of X above a random row of Y, both unseen by the witness; 0.5 is indistinguishable, 1 is
-    #: told apart always
-    probability: float
-    #: low, high: its 95% interval
+    #: for rows that the witness has not seen: 0.5 is chance, 1 is complete separation
+    value: float
+    #: low, high: its 95% confidence interval (DeLong)
     low: float
     high: float
 
     def __str__(self) -> str:
-        return f"{self.probability:.0%} of the time (95% interval {self.low:.0%} to {self.high:.0%})"
+        return f"{self.value:.2f} (95% confidence interval {self.low:.2f} to {self.high:.2f})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +47,13 @@ class Explanation(PlainValue):
     """Where two samples differ, and how much."""
 
     document = (
-        *("sentence", "where", "told", "names", "effect", "effect_one_by_one", "unexplained", "columns", "pairs", "suspicious"),
+        *("sentence", "where", "auc_sentence", "names", "auc", "marginal_auc", "unexplained", "columns", "pairs", "suspicious"),
         *("top_x", "top_y", "pvalue_without", "witness_x", "witness_y", "rows_x", "rows_y", "held_out", "notes"),
     )
 
-    #: where, told: where the samples differ, and how well their rows are told apart, in plain words
+    #: where, auc_sentence: where the samples differ, and how well their rows are told apart, in plain words
     where: str
-    told: str
+    auc_sentence: str
     columns: tuple[ColumnDifference, ...]  #: every column, smallest p-value first, then the largest distance
     pairs: tuple[PairDifference, ...]  #: pairs of columns, those whose dependence changed most first
     #: columns that tell the samples apart without saying anything about them: identifiers, counters, clocks, constants
@@ -62,12 +61,11 @@ class Explanation(PlainValue):
     #: of all other columns and their pairs together, under the same relabelings; None where no column is suspicious, or no
     #: other is left
     pvalue_without: float | None
-    #: how well rows are told apart by the test's kernel, on rows that the witness has not seen; None, and ``told`` empty, with
-    #: fewer than two rows (groups, blocks) of a sample, and where rows are compared in pairs or in strata of few rows. With
+    #: of the kernel's witness, on rows that it has not seen; None, and ``auc_sentence`` empty, with fewer than two rows (groups, blocks) of a sample, and where rows are compared in pairs or in strata of few rows. With
     #: strata, of rows of the same one.
-    effect: Effect | None
-    #: how well they are told apart by what each column says alone, added up, on rows that it was not learnt from
-    effect_one_by_one: Effect | None
+    auc: AUC | None
+    #: of the sum of what each column says alone, on rows that it was not learnt from
+    marginal_auc: AUC | None
     names: tuple[str, str]  #: what the samples are called
     #: witness_x, witness_y: witness of each row that was drawn for it, itself left out of its sample's mean; positive speaks
     #: for X, negative for Y
@@ -77,8 +75,8 @@ class Explanation(PlainValue):
     rows_x: Rows
     rows_y: Rows
     #: top_x, top_y: the rows of X that are most unlike Y, and the rows of Y that are most unlike X
-    top_x: tuple[RowEvidence, ...]
-    top_y: tuple[RowEvidence, ...]
+    top_x: tuple[NotableRow, ...]
+    top_y: tuple[NotableRow, ...]
     held_out: bool  #: whether the explained rows had no part in choosing the kernel
     notes: tuple[str, ...] = ()  #: what to bear in mind
     #: how columns and rows are compared, in words, after a test with strata or pairs; empty where all rows are exchangeable
@@ -88,14 +86,14 @@ class Explanation(PlainValue):
     @property
     def sentence(self) -> str:
         """The finding in plain words."""
-        return f"{self.where} {self.told}".strip()
+        return f"{self.where} {self.auc_sentence}".strip()
 
     @property
     def unexplained(self) -> float | None:
         """Share of the told-apart rate beyond chance that columns one by one do not reach; None where rows are not told apart."""
-        if self.effect is None or self.effect_one_by_one is None or self.effect.low <= 0.5:
+        if self.auc is None or self.marginal_auc is None or self.auc.low <= 0.5:
             return None
-        return min(max(1 - (self.effect_one_by_one.probability - 0.5) / (self.effect.probability - 0.5), 0.0), 1.0)
+        return min(max(1 - (self.marginal_auc.value - 0.5) / (self.auc.value - 0.5), 0.0), 1.0)
 
     @property
     def differing(self) -> tuple[ColumnDifference, ...]:
@@ -142,8 +140,8 @@ def typical(column: ColumnDifference, *, nothing: str = "") -> tuple[str, str]:
         level, shares = next(iter(column.levels.items()))  # the one that the words speak of comes first
         name = "missing" if level == MISSING else sanitize(level, LEVEL)
         return f"{name} {shares[0]:.0%}", f"{name} {shares[1]:.0%}"
-    if column.found is Change.SPREAD:
-        return f"sd {column.spread_x:.3g}", f"sd {column.spread_y:.3g}"
+    if column.found is Change.SCALE:
+        return f"sd {column.sd_x:.3g}", f"sd {column.sd_y:.3g}"
     sides = (column.mean_x, column.mean_y)
     means = [mean for mean in sides if mean is not None]
     form = ".0f" if 1e7 <= max(map(abs, means), default=0.0) < WHOLE else number_format(means)

@@ -18,7 +18,7 @@ from cpmmd.core.text import pluralize
 from cpmmd.data.numbers import category_text
 from cpmmd.data.table import Table
 from cpmmd.errors import CpmmdError, InputError
-from cpmmd.explain.explanation import effect_size
+from cpmmd.explain.explanation import estimate_auc
 from cpmmd.explain.values import Explanation
 from cpmmd.monitoring.bets import power_payoffs
 from cpmmd.monitoring.history import COLUMNS, MONITORED
@@ -27,7 +27,7 @@ from cpmmd.procedures.outcome import TestResult
 # Of the bet that dates a change. Smaller ones are late where p-values are moderate; larger ones, and the mixture, date a change
 # too early, at a chance dip before it: mean error .6 batches at 0.15 over changes found within five, 1.2 with the mixture.
 EXPONENT = 0.15
-EFFECT_ROWS = 500  # the effect takes a kernel matrix of as many
+AUC_ROWS = 500  # the AUC takes a kernel matrix of as many
 LEADING = 3  # columns named
 
 
@@ -45,7 +45,7 @@ class BatchAnswer(PlainValue):
     pvalue: float  #: of the test, not adjusted
     adjusted: float | None = None  #: the p-value adjusted for the number of batches that were checked together
     statistic: float | None = None  #: the test's statistic
-    effect: float | None = None  #: how often a row of the batch is told from one of the others, where it was asked for
+    auc: float | None = None  #: of rows of the batch against the others, where it was asked for
     reject: bool  #: whether the batch differs
     method: str  #: the test
     seed: int | None = None  #: what the test's randomness came from
@@ -187,11 +187,11 @@ class MonitorAnswer(BatchAnswer):
         columns: list[str] = []
         if self.alarm or self.pvalue <= self.alpha:
             try:
-                found = self.result.explain(max_rows=EFFECT_ROWS, top=0).columns
+                found = self.result.explain(max_rows=AUC_ROWS, top=0).columns
                 columns = [column.name for column in found if column.pvalue <= self.result.alpha]  # the clearest first
             except CpmmdError:
                 pass
-        return replace(self, effect=effect_of(self.result, EFFECT_ROWS), columns=tuple(columns[:LEADING]))
+        return replace(self, auc=auc_of(self.result, AUC_ROWS), columns=tuple(columns[:LEADING]))
 
     def to_dict(self) -> PlainDict:
         """Return the record of the batch in plain JSON types: what a history keeps and a series shows."""
@@ -265,10 +265,10 @@ def in_one_line(name: str) -> str:
     return " ".join(name.split())
 
 
-def effect_of(result: TestResult, max_rows: int) -> float | None:
+def auc_of(result: TestResult, max_rows: int) -> float | None:
     """Return how often a row of the batch is told from one that came before; None where that cannot be said."""
     try:
-        return effect_size(result, max_rows=max_rows).probability
+        return estimate_auc(result, max_rows=max_rows).value
     except CpmmdError:
         return None
 

@@ -12,7 +12,7 @@ from cpmmd.core import validation
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.progress import Progress
 from cpmmd.errors import CpmmdError, InputError, name_some
-from cpmmd.monitoring.answers import BatchResult, CheckedBatch, effect_of
+from cpmmd.monitoring.answers import BatchResult, CheckedBatch, auc_of
 from cpmmd.monitoring.history import History
 from cpmmd.studies.multiplicity import benjamini_hochberg
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cpmmd.monitoring.detector import DriftDetector
 
 LEADING = 2  # columns named of a batch that differs
-EFFECT_ROWS = 2000  # as many as an explanation looks at
+AUC_ROWS = 2000  # as many as an explanation looks at
 Steps = Callable[[str], AbstractContextManager[Progress]]
 Checked = CheckedBatch[BatchResult]
 
@@ -111,10 +111,10 @@ class BatchCheck:
         return CheckedBatch(source.name, found, found.notes, kept=kept), rows if found.reject else None
 
     def _ask(self, rows: object, name: str, n_permutations: int | None = None) -> BatchResult:
-        """Return what the detector says of a batch, with its effect size: p-values of batches that differ are all alike."""
+        """Return what the detector says of a batch, with its AUC: p-values of batches that differ are all alike."""
         found = self.detector.test(rows, name=name, n_permutations=n_permutations, missing=self.missing)
         assert found.result is not None
-        return replace(found, effect=effect_of(found.result, EFFECT_ROWS))
+        return replace(found, auc=auc_of(found.result, AUC_ROWS))
 
     def _refine(self, batch: Checked, rows: object, source: BatchSource, needed: int) -> Checked:
         """Test a batch of small p again where its test had fewer relabelings than needed."""

@@ -18,7 +18,7 @@ from cpmmd.core.plain import PlainDict, from_plain, plain_dict
 from cpmmd.errors import InputError
 
 APPLICATION = 0x63706D64  # "cpmd": how SQLite files say whose they are
-VERSION = 3
+VERSION = 4
 PATIENCE = 30.0  # seconds to wait for another process that is appending
 
 # Field of a record -> its SQL column. These are the documents of answers, too.
@@ -31,7 +31,7 @@ COLUMNS = {
     "pvalue": "REAL",  # SQLite keeps NaN, a test that was not made, as NULL
     "adjusted": "REAL",
     "statistic": "REAL",
-    "effect": "REAL",
+    "auc": "REAL",
     "reject": "INTEGER NOT NULL",  # a truth value, as is "alarm"
     "method": "TEXT NOT NULL",
     "seed": "INTEGER",
@@ -57,7 +57,7 @@ SELECT = f"SELECT {', '.join(ALL)} FROM batches"
 WHOLE = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]  # what SQLite holds
 TYPES = {"TEXT": str, "INTEGER": WHOLE, "REAL": float, "JSON": list[object]}
 SETTLE = (
-    "UPDATE batches SET pvalue = :pvalue, statistic = :statistic, adjusted = :adjusted, reject = :reject, effect = :effect "
+    "UPDATE batches SET pvalue = :pvalue, statistic = :statistic, adjusted = :adjusted, reject = :reject, auc = :auc "
     "WHERE key = :key AND adjusted IS NULL"
 )
 
@@ -80,7 +80,7 @@ class History:
     >>> import pathlib, tempfile
     >>> from cpmmd import History
     >>> record = {"key": "4f2a", "batch": "monday", "path": None, "time": "2025-01-06T00:00:00+00:00", "rows": 100, "pvalue": 0.4,
-    ...           "adjusted": None, "statistic": 0.01, "effect": None, "reject": False, "method": "cp-full", "seed": 0}
+    ...           "adjusted": None, "statistic": 0.01, "auc": None, "reject": False, "method": "cp-full", "seed": 0}
     >>> with tempfile.TemporaryDirectory() as folder, History(pathlib.Path(folder) / "history.sqlite") as history:
     ...     history.append(record), history.append(record), len(history.records())
     (True, False, 1)
@@ -124,7 +124,7 @@ class History:
         Parameters
         ----------
         decided : iterable of mapping
-            Their records, with ``adjusted``, ``reject`` and ``effect`` as decided.
+            Their records, with ``adjusted``, ``reject`` and ``auc`` as decided.
         """
         values = [_sql_values(record) for record in decided]
         with self._explaining(), self._transaction():
@@ -189,6 +189,8 @@ class History:
             self._know_by_content()
         if self._pragma("user_version") == 2:
             self._add_monitored()
+        if self._pragma("user_version") == 3:
+            self._rename_auc()
         version = self._pragma("user_version")
         if version != VERSION:
             raise InputError(f"{self.path} is a history of version {version}; this cpmmd reads version {VERSION}. Update cpmmd.")
@@ -226,6 +228,13 @@ class History:
             if self._pragma("user_version") == 2:  # unless another process was faster
                 for name, kind in MONITORED.items():
                     self._connection.execute(f"ALTER TABLE batches ADD COLUMN {name} {kind}")
+                self._connection.execute("PRAGMA user_version = 3")
+
+    def _rename_auc(self) -> None:
+        """Turn a version 3 file, whose AUC was called effect, into one of today."""
+        with self._transaction():
+            if self._pragma("user_version") == 3:  # unless another process was faster
+                self._connection.execute("ALTER TABLE batches RENAME COLUMN effect TO auc")
                 self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _pragma(self, name: str) -> object:
@@ -276,7 +285,8 @@ def _sql_values(record: Mapping[str, object]) -> PlainDict:
     monitored = "number" in record
     try:
         # Not strict: 120.0 is a number of rows. What is no number, NaN, is None by then.
-        checked = from_plain(_shape(monitored=monitored), plain_dict(record), strict=False)
+        plain = {"auc" if name == "effect" else name: value for name, value in plain_dict(record).items()}  # as 0.2 called it
+        checked = from_plain(_shape(monitored=monitored), plain, strict=False)
         values = {name: getattr(checked, name, None) for name in ALL}
         json.dumps(values, ensure_ascii=False).encode()  # SQLite takes no half of a surrogate pair
     except ValueError as error:

@@ -155,7 +155,7 @@ class DriftMonitor(Fitted[MonitorState]):
         path : str, optional
             The file it came from, for the record.
         explain : bool
-            Whether the effect size is kept with the answer, and the columns that moved most where the batch by itself is
+            Whether the AUC is kept with the answer, and the columns that moved most where the batch by itself is
             significant or there is an alarm.
         known_as : str, optional
             The name under which it counts once, where that is not ``name``: that of a file, wherever it lies.

@@ -35,7 +35,7 @@ class Batch:
     adjusted: float | None = None  # p, adjusted for the number of batches
     reject: bool = False
     statistic: float | None = None
-    effect: float | None = None  # how often a row is told from one of the reference
+    auc: float | None = None  # of its rows against the reference; records of version 0.2 call it effect
     rows: int | None = None
     time: str | datetime | None = None  # of the test
     method: str | None = None
@@ -56,6 +56,7 @@ class Batch:
         if isinstance(record, Batch):
             return record
         nothing = {} if record.get("error") is None else {"pvalue": None, "reject": None}
+        record = {"auc": record.get("effect"), **record}
         return cls(**known_fields(cls, {**record, **nothing, "batch": str(record["batch"])}))
 
     @property
@@ -153,8 +154,8 @@ def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     records : sequence of mapping
-        As for :func:`batch_series`, with ``effect`` (how often a row of the batch is told from one of the reference) or
-        ``statistic``, which is drawn where no batch has an effect.
+        As for :func:`batch_series`, with ``auc`` (of the batch's rows against the reference) or
+        ``statistic``, which is drawn where no batch has an AUC.
     ax : matplotlib Axes, optional
         Where to draw it.
 
@@ -167,22 +168,20 @@ def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
     --------
     >>> from matplotlib.figure import Figure
     >>> from cpmmd import plotting
-    >>> records = [{"batch": "monday", "pvalue": 0.6, "reject": False, "effect": 0.51}]
+    >>> records = [{"batch": "monday", "pvalue": 0.6, "reject": False, "auc": 0.51}]
     >>> plotting.batch_effects(records, ax=Figure().subplots()).get_ylabel()
-    'rows told apart'
+    'AUC'
     """
     batches, ax = in_order(read_batches(records)), axes(ax)
-    field = effect_field(batches) or "effect"
+    field = size_field(batches) or "auc"
     values = np.array([getattr(batch, field) for batch in batches], dtype=np.float64)  # None is nan
-    _draw(ax, batches, values, 0.5 if field == "effect" else 0.0, "no difference at all")
-    if field == "effect":
-        ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    return labelled(ax, y="rows told apart" if field == "effect" else "statistic", columns=4)
+    _draw(ax, batches, values, 0.5 if field == "auc" else 0.0, "no difference at all")
+    return labelled(ax, y="AUC" if field == "auc" else "statistic", columns=4)
 
 
-def effect_field(batches: Sequence[Batch]) -> str | None:
+def size_field(batches: Sequence[Batch]) -> str | None:
     """Return which field says how different batches are; None where none does."""
-    return next((name for name in ("effect", "statistic") if any(getattr(b, name) is not None for b in batches)), None)
+    return next((name for name in ("auc", "statistic") if any(getattr(b, name) is not None for b in batches)), None)
 
 
 def _draw(ax: Axes, batches: Sequence[Batch], values: Array, limit: float, meaning: str) -> None:

@@ -11,7 +11,7 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MISSING, Preparation
 from cpmmd.explain.columns import DataColumn, columns_of, date_text, number_values
 from cpmmd.explain.differences import ColumnDifference, Histogram, in_header
-from cpmmd.explain.rows import evidence_of
+from cpmmd.explain.rows import tested_rows_of
 from cpmmd.explain.values import Explanation
 from cpmmd.plotting.style import BLUE, GREY, STYLES, Subject, area, axes, density, explanation_of, labelled, outcome_of, text
 
@@ -167,7 +167,7 @@ def witness_densities(subject: Subject, *, ax: Axes | None = None) -> Axes:
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.set_yticks([])
     ax.set_ylim(bottom=0)
-    title = "" if explanation.effect is None else f"told apart {explanation.effect}"
+    title = "" if explanation.auc is None else f"AUC {explanation.auc}"
     return labelled(ax, f"witness of a row ({names[1]} left, {names[0]} right)", "density", title=title)
 
 
@@ -197,7 +197,7 @@ def pool_map(subject: Subject, *, ax: Axes | None = None) -> Axes:
     'column 0'
     """
     ax, outcome, explanation = axes(ax), outcome_of(subject), explanation_of(subject)
-    pool = evidence_of(outcome).pool
+    pool = tested_rows_of(outcome).pool
     preparation = outcome.preparation or Preparation.fit(pool)
     rows = np.concatenate([_pool_rows(pool, explanation.rows_x, 0), _pool_rows(pool, explanation.rows_y, 1)])
     witness = np.concatenate([explanation.witness_x, explanation.witness_y])

@@ -87,10 +87,10 @@ def result_verdict(result: TestResult, explanation: Explanation | None) -> Verdi
     if not result.reject:
         sentences.append("That is no proof that the samples agree: a small difference may need more rows to show.")
     numbers = [Number("p-value", number(result.pvalue), f"level {result.alpha:g}")]
-    effect = None if explanation is None else explanation.effect
-    if effect is not None:
-        interval = f"95% interval {effect.low:.0%} to {effect.high:.0%}; 50% is chance"
-        numbers.append(Number("Told apart", f"{effect.probability:.0%}", interval))
+    auc = None if explanation is None else explanation.auc
+    if auc is not None:
+        interval = f"95% confidence interval {auc.low:.2f} to {auc.high:.2f}; 0.5 is chance"
+        numbers.append(Number("AUC", f"{auc.value:.2f}", interval))
     tested = "" if (m, n) == (mt, nt) else f"{count(mt)} v {count(nt)} of them tested"
     numbers.append(Number("Rows", f"{count(m)} v {count(n)}", tested))
     if result.n_columns is not None:
@@ -102,7 +102,7 @@ def result_verdict(result: TestResult, explanation: Explanation | None) -> Verdi
         pvalue=result.pvalue,
         alpha=result.alpha,
         statistic=result.statistic,
-        effect=None if effect is None else effect.probability,
+        auc=None if auc is None else auc.value,
         numbers=numbers,
     )
 
@@ -114,14 +114,14 @@ def _assurance(result: TestResult, explanation: Explanation | None, names: Seque
     """Return the section on level, resolution, certificate and remarks."""
     mt, nt = result.tested_sizes
     tested = "all rows" if result.sizes == (mt, nt) else f"{count(mt)} of {names[0]} and {count(nt)} of {names[1]}"
-    paired = explanation is not None and explanation.effect is None
+    paired = explanation is not None and explanation.auc is None
     certificate = None if result.certificate is None or result.certificate.vacuous else result.certificate
     held_out = None
     if explanation is not None:
         part = "yes: the tested rows had no part in choosing" if explanation.held_out else "no: the tested rows also chose"
         held_out = f"{part} the kernel"
     facts = {
-        "Pairs" if paired else "Told apart": None if explanation is None else explanation.told,
+        "Pairs" if paired else "AUC": None if explanation is None else explanation.auc_sentence,
         "Level": _level(result),
         "Relabelings": _resolution(result),
         "Exchangeable": None if result.design is None else str(result.design),

@@ -24,7 +24,7 @@ from cpmmd.errors import InputError
 from cpmmd.explain.differences import Histogram
 from cpmmd.registry import public_names
 
-FORMAT = "cpmmd-report-1"
+FORMAT = "cpmmd-report-2"
 FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown", ".json": "json"}
 CODE = 4000  # characters of a line of code: longer than any command a person types
 
@@ -292,7 +292,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     failed: int | UnsetType = UNSET
     alpha: float | UnsetType | None = UNSET
     statistic: float | UnsetType = UNSET
-    effect: float | UnsetType | None = UNSET
+    auc: float | UnsetType | None = UNSET
     numbers: list[Number]
 
 

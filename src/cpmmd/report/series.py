@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from cpmmd import plotting
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import sanitize
-from cpmmd.plotting.batches import Batch, Records, column_counts, effect_field, in_order, read_batches
+from cpmmd.plotting.batches import Batch, Records, column_counts, in_order, read_batches, size_field
 from cpmmd.report.figures import Drawings
 from cpmmd.report.page import CellType, Facts, Figure, Notes, Number, Page, Section, Table, Verdict, count, line, number
 from cpmmd.report.render import write_page
@@ -29,7 +29,7 @@ COLUMNS: list[tuple[str, str, CellType]] = [  # label, what it shows of a batch,
     ("Rows", "rows", "count"),
     ("p-value", "pvalue", "pvalue"),
     ("Adjusted p", "adjusted", "pvalue"),
-    ("Told apart", "effect", "share"),
+    ("AUC", "auc", "number"),
     ("Statistic", "statistic", "number"),
 ]
 
@@ -49,7 +49,7 @@ def write_series(
     ----------
     records : sequence of mapping
         One dictionary a batch, in order of time: ``batch``, ``time``, ``rows``, ``pvalue``, ``adjusted``, ``statistic``,
-        ``effect``, ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and ``reject`` may be missing. A batch that
+        ``auc``, ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and ``reject`` may be missing. A batch that
         could not be tested has ``batch`` and ``error``, the sentence that says why. Where each name has a date, such as
         2024-03-05 or 20240305, that is the order.
     path : str or Path, optional
@@ -243,10 +243,10 @@ def _pvalues(batches: Sequence[Batch]) -> Figure:
 
 
 def _effects(batches: Sequence[Batch]) -> Figure | None:
-    field = effect_field(batches[-MOST_DRAWN:])
+    field = size_field(batches[-MOST_DRAWN:])
     if field is None:
         return None
-    what = "how often a row of the batch is told from one of the reference" if field == "effect" else "the test's statistic"
+    what = "the AUC of its rows against the reference" if field == "auc" else "the test's statistic"
     largest = max((b for b in batches if getattr(b, field) is not None), key=lambda batch: float(getattr(batch, field)))
     said = f"For each batch, {what}; p-values alone have a smallest one. Largest: {sanitize(largest.batch)}."
     return Figure("batch-effects", "How different the batches are", line(said), wide=True)

@@ -100,16 +100,16 @@ def _pair_name(pair: PairDifference) -> str:
 
 def _witness(explanation: Explanation, *, rows: bool) -> Details:
     """Return what single rows say, for who wants to see it."""
-    effect, names = explanation.effect, explanation.names
-    if effect is None:
+    auc, names = explanation.auc, explanation.names
+    if auc is None:
         said = (
             "How well the witness tells rows apart takes two rows, groups or blocks of each sample, and rows that are not "
             "compared in pairs."
         )
     else:
         said = (
-            f"The witness ranks a row of {names[0]} above a row of {names[1]} with probability {effect.probability:.2f} "
-            f"(95% interval {effect.low:.2f} to {effect.high:.2f}); 0.5 would be indistinguishable."
+            f"The witness ranks a row of {names[0]} above a row of {names[1]} with probability {auc.value:.2f} "
+            f"(95% interval {auc.low:.2f} to {auc.high:.2f}); 0.5 would be indistinguishable."
         )
     figures = [
         Figure("witness-densities", "Witness values of both samples", line(said)),
