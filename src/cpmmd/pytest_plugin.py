@@ -17,7 +17,7 @@ FOLDER = "references"  # beside the test file
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that writes references."""
     group = parser.getgroup("cpmmd")
-    group.addoption("--update-references", action="store_true", help="write the references of same_as_reference, do not test")
+    group.addoption("--update-references", action="store_true", help="write references instead of testing")
 
 
 @pytest.fixture
