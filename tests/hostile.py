@@ -141,7 +141,9 @@ FILES: dict[str, Callable[[], bytes]] = {
     "dense cells.xlsx": lambda: _workbook(_cells(100_000, 90)),
     "empty rows.xlsx": lambda: _workbook(["<row><c><v>1</v></c></row>", *_repeat("<row/>", 30 * MILLION)]),
     "one long row.xlsx": lambda: _workbook(["<row>", *_repeat("<c/>", 40 * MILLION), "</row>"]),
-    "empty cells.xlsx": lambda: _workbook(["<row><c><v>1</v></c></row>", *(f"<row>{'<c/>' * 1000}</row>" for _ in range(40_000))]),
+    "empty cells.xlsx": lambda: _workbook(
+        ["<row><c><v>1</v></c></row>", *(f"<row>{'<c/>' * 1000}</row>" for _ in range(40_000))]
+    ),
     "one long string.xlsx": lambda: _workbook(
         ("<row><c t='s'><v>0</v></c><c><v>1</v></c></row>" for _ in range(20_000)), strings=[f"<si><t>{LONG}</t></si>"]
     ),

@@ -24,8 +24,8 @@ LARGEST = 2**63  # whole numbers beyond it are kept as fractions
 SHEETS, STRINGS = "xl/worksheets/", "xl/sharedStrings.xml"
 ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 END_OF_ROW = re.compile(rb"</(?:\w+:)?row\s*>")
-# Bytes that openpyxl takes for each tag and attribute: of a row while it is read; between rows, where tags stay; of the strings; of
-# all other parts, whose tags become objects.
+# Bytes that openpyxl takes for each tag and attribute: of a row while it is read; between rows, where tags stay; of the strings;
+# of all other parts, whose tags become objects.
 IN_A_ROW, BETWEEN_ROWS, OF_STRINGS, OF_PARTS = 500, 150, 60, 1000
 ROW_BYTES, CELL_BYTES, TEXT_BYTES = 64, 48, 50  # of Python's objects
 Cell = Any  # None, a boolean, a number, text, a date, a moment or a duration
