@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.near_names import NearNames
+from cpmmd.core.plain import NoTruthValue, PlainDict, plain_dict
 from cpmmd.core.text import SAMPLES, pluralize, sanitize
 from cpmmd.data.design import Design
 from cpmmd.data.pool import Pool
@@ -145,7 +146,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TestResult:
+class TestResult(NoTruthValue, NearNames):
     """The answer of a two-sample test.
 
     Attributes
@@ -365,8 +366,10 @@ class TestResult:
         """
         from cpmmd.report.render import report
 
-        chosen = (explanation or self.try_explain(names)) if explain else None
-        return report(self, path, rows=rows, command=command, title=title, explanation=chosen, names=names)
+        if explain and explanation is None:
+            explanation = self.try_explain(names)
+        shown = explanation if explain else None
+        return report(self, path, rows=rows, command=command, title=title, explanation=shown, names=names)
 
     def try_explain(self, names: Sequence[str] = SAMPLES) -> Explanation | None:
         """Return the explanation; None where the data are not at hand or cannot be explained.
@@ -448,7 +451,7 @@ class TestResult:
         ]
         chosen, best = self.selected_class, self.statistic_class
         if best is not None:
-            facts.append(("class", f"{best.name}, which gives the statistic"))
+            facts.append(("class", f"{best.name}{', which gives the statistic' if self.kernel_note else ''}"))
         if self.kernel is not None:
             on = f" on {chosen.coordinates}" if chosen is not None and chosen.coordinates else ""
             facts.append(("kernel", f"{self.kernel}{on}"))
