@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from cpmmd import Bandwidth, Polynomial, Ratio, SplitTest, plotting, two_sample_test
+from cpmmd import Bandwidth, DriftDetector, Polynomial, Ratio, SplitTest, plotting, report, two_sample_test
 from cpmmd.errors import InputError, MissingExtraError
 from cpmmd.plotting import style
 from helpers import light
@@ -306,6 +306,28 @@ def test_a_series_of_dated_batches_stands_at_its_dates():
     assert plotting.batch_series(tested, ax=Figure().subplots()).get_xlabel() == "day of the test"
     same_day = [{**batch, "time": "2024-06-01T00:00:00"} for batch in BATCHES]
     assert plotting.batch_series(same_day, ax=Figure().subplots()).get_xlabel() == "batch"
+
+
+def test_what_a_detector_returns_can_be_drawn_and_reported():
+    names = ["a", "b", "c", "d"]
+    fitted = DriftDetector(rng=0, n_permutations=99).fit(pl.DataFrame(X, schema=names))
+    shifted, twice = (pl.DataFrame(Y[:40] + shift, schema=names) for shift in ([0, 3, 0, 0], [3, 3, 0, 0]))
+    batches = {"monday": shifted, "tuesday": pl.DataFrame({"other": [1.0]}), "wednesday": twice}
+    checked = fitted.check(batches)
+    for records in (checked, [batch.to_dict() for batch in checked]):
+        ax = plotting.moved_columns(records, ax=Figure().subplots())
+        assert {label.get_text() for label in ax.get_yticklabels()} == {name for batch in checked for name in batch.columns}
+        assert sum(len(line.get_xdata()) for line in ax.lines) == sum(len(batch.columns) for batch in checked) > 1
+        lines = {line.get_label(): line for line in plotting.batch_series(records, ax=Figure().subplots()).lines}
+        assert [len(lines[name].get_xdata()) for name in ("different", "not tested")] == [2, 1]
+    assert "Columns that changed" in report.write_series(checked, alpha=0.05)
+    found = [fitted.test(shifted, name="thursday")]
+    assert len(plotting.batch_series(found, ax=Figure().subplots()).lines) == 4
+
+
+def test_columns_are_drawn_where_none_changed():
+    ax = plotting.moved_columns([{"batch": "monday", "pvalue": 0.5, "reject": False}], ax=Figure().subplots())
+    assert not ax.get_yticklabels()
 
 
 AWKWARD = {

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError
 from cpmmd.plotting.style import BLUE, FILL, GREY, ORANGE, PURPLE, axes, known_fields, labelled, text
 
@@ -51,12 +52,10 @@ class Batch:
     columns: Sequence[str] = ()  # those that changed, most first
 
     @classmethod
-    def of(cls, record: Mapping[str, object] | Batch) -> Batch:
-        """Return an answer or a record as a batch."""
-        if isinstance(record, Batch):
-            return record
+    def of(cls, record: Mapping[str, object]) -> Batch:
+        """Return a record as a batch."""
         nothing = {} if record.get("error") is None else {"pvalue": None, "reject": None}
-        record = {"auc": record.get("effect"), **record}
+        record = {"auc": record.get("effect"), "columns": record.get("leading_columns"), **record}
         return cls(**known_fields(cls, {**record, **nothing, "batch": str(record["batch"])}))
 
     @property
@@ -94,21 +93,37 @@ class Batch:
             return None
 
 
-Records = Sequence[Mapping[str, object] | Batch]
+class Answer(Protocol):
+    """An answer of a detector or a monitor."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns that changed most."""
+
+    def to_dict(self) -> PlainDict:
+        """Return its record."""
+
+
+Records = Sequence[Mapping[str, object] | Answer | Batch]
 
 
 def read_batches(records: Records, *needed: str) -> list[Batch]:
     """Return records as batches; each must have a name and, unless it could not be tested, the needed fields."""
     if not len(records):
         raise InputError("A series must have at least one batch. Got none; test a batch first.")
+    batches = []
     for number, record in enumerate(records):
         if isinstance(record, Batch):
+            batches.append(record)
             continue
+        if not isinstance(record, Mapping):
+            record = {**record.to_dict(), "columns": record.columns}
         wanted = ("batch",) if record.get("error") is not None else ("batch", *needed)
         absent = [key for key in wanted if record.get(key) is None]
         if absent:
             raise InputError(f"Each batch must have {', '.join(wanted)}. Batch {number} lacks {', '.join(absent)}; add them.")
-    return [Batch.of(record) for record in records]
+        batches.append(Batch.of(record))
+    return batches
 
 
 def batch_series(records: Records, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
@@ -283,7 +298,7 @@ def moved_columns(records: Records, *, ax: Axes | None = None) -> Axes:
             here, named = places[which], label if height == 0 else None
             ax.plot(here, np.full(len(here), height), marker=marker, color=colour, linestyle="none", label=named)
     ax.set_yticks(range(len(names)), [text(name) for name in names])
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
     pad = 0.05 * np.ptp(places) or 0.5
     ax.set_xlim(places.min() - pad, places.max() + pad)
     return labelled(ax)

@@ -120,10 +120,10 @@ def _series(
         "batch-series": lambda ax: plotting.batch_series(latest, alpha=level, ax=ax),
         "batch-effects": lambda ax: plotting.batch_effects(latest, ax=ax),
         "batch-wealth": lambda ax: plotting.batch_wealth(watched[-MOST_DRAWN:], alpha=level, ax=ax),
-        "moved-columns": lambda ax: plotting.moved_columns(watched[-MOST_DRAWN:], ax=ax),
+        "moved-columns": lambda ax: plotting.moved_columns((watched or batches)[-MOST_DRAWN:], ax=ax),
     }
     verdict = _verdict(batches, alpha)
-    figures: list[Figure | None] = [_pvalues(batches)]
+    figures: list[Figure | None] = [_pvalues(batches), _moved(batches)]
     if watched:
         verdict = _watch_verdict(verdict, watched, alpha, bool(watched[-1].alarm) if alarm is None else alarm)
         figures = [_evidence(watched, alpha), _moved(watched)]
@@ -231,7 +231,7 @@ def _moved(batches: Sequence[Batch]) -> Figure | None:
     if not counts:
         return None
     named = ", ".join(f"{sanitize(name)} ({often})" for name, often in counts.most_common(3))
-    described = f"The columns that changed most in each batch that is significant or under an alarm; most often {named}."
+    described = f"The columns that changed most in each batch that differs; most often {named}."
     return Figure("moved-columns", "Columns that changed", line(described), wide=True)
 
 
