@@ -75,6 +75,51 @@ def test_every_method_has_a_report_in_every_format(method, tmp_path):
         assert ("The samples differ" if result.reject else "No difference found") in text
 
 
+def facts_of(page):
+    parts = [part for section in page["sections"] for part in section["parts"]]
+    return {fact["term"]: fact["value"] for part in parts if part["kind"] == "facts" for fact in part["items"]}
+
+
+def test_the_class_of_the_statistic_and_that_of_the_kernel_are_both_named(differing):
+    best = max(differing.classes, key=lambda path: path.criterion)
+    chosen = differing.selected_class
+    assert chosen is not best  # as on the data of cpmmd demo
+    assert best.criterion == pytest.approx(differing.statistic)
+    own = f"{chosen.scores[chosen.selected] - chosen.penalty:.5g}"
+    page = content(differing)
+    facts = facts_of(page)
+    assert facts["Class of the statistic"] == f"{best.label} coordinates"
+    assert facts["Kernel"] == f"{differing.kernel} on {chosen.coordinates}"
+    assert own in facts["Kernel and statistic"]
+    (classes,) = (part for part in page["sections"][2]["parts"] if part.get("id") == "classes")
+    assert {row[1]: row[0] for row in classes["rows"] if row[1]} == {"statistic": best.label, "kernel": chosen.label}
+    printed = str(differing)
+    assert f"class        {best.name}, which gives the statistic" in printed
+    assert f"kernel       {differing.kernel} on {chosen.coordinates}" in printed
+    assert f"Its own score less penalty, {own}, also exceeds the statistic of every other permutation." in printed
+
+
+def test_where_the_kernel_gives_the_statistic_nothing_is_added():
+    result = two_sample_test(frame(0, 60), frame(1, 50), n_permutations=99, rng=0)
+    assert result.selected_class is result.statistic_class
+    assert result.kernel_note == ""
+    assert "Kernel and statistic" not in facts_of(content(result))
+    single = two_sample_test(frame(0, 60), frame(1, 50), method="median", n_permutations=99, rng=0)
+    assert single.statistic_class is None
+    assert single.kernel_note == ""
+
+
+def test_the_report_says_what_is_the_papers_and_what_is_an_extension_of_it():
+    x, y = frame(0, 60, 2), frame(1, 50)
+    relation = {
+        method: facts_of(content(two_sample_test(x, y, method=method, n_permutations=99, rng=0))).get("Relation to CP-MMD")
+        for method in ("cp-full", "cp-linear", "median")
+    }
+    assert relation["cp-full"].startswith("this library's extension of it")
+    assert relation["cp-linear"].startswith("the paper's criterion")
+    assert relation["median"] is None
+
+
 def test_json_is_the_dictionary(differing, tmp_path):
     written = json.loads(differing.report(tmp_path / "a.json", command="cpmmd test a b", title="a v b"))
     page = content(differing, command="cpmmd test a b", title="a v b", explanation=differing.explain())

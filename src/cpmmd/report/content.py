@@ -175,7 +175,7 @@ def _certificate(certificate: Certificate) -> Table:
 
 
 def _method(outcome: TestResult) -> Section:
-    comparison, chosen, splits = _comparison(outcome), outcome.selected_class, outcome.splits
+    comparison, splits, chosen, best = _comparison(outcome), outcome.splits, outcome.selected_class, outcome.statistic_class
     kernel = None if outcome.kernel is None else str(outcome.kernel)
     if kernel and chosen is not None and chosen.coordinates:
         kernel = f"{kernel} on {chosen.coordinates}"
@@ -188,8 +188,9 @@ def _method(outcome: TestResult) -> Section:
         combined = f"{len(splits.pvalues)}, with p from {ends}, combined by the rule '{splits.rule}'"
     facts = {
         "Method": f"{outcome.method}: {outcome.summary}" if outcome.summary else outcome.method,
+        "Relation to CP-MMD": _relation(outcome),
         "Statistic": f"{number(outcome.statistic)}, {outcome.statistic_meaning}",
-        "Class of the statistic": None if outcome.statistic_class is None else outcome.statistic_class.name,
+        "Class of the statistic": None if best is None else f"{best.label}{' coordinates' if best.coordinates else ''}",
         "Kernel": kernel,
         "Kernel and statistic": outcome.kernel_note,
         "Penalty": penalty,
@@ -205,6 +206,16 @@ def _method(outcome: TestResult) -> Section:
         None if outcome.collection is None else _single_tests(outcome.collection.tests),
     ]
     return Section.of("method", "How it was done", parts)
+
+
+def _relation(outcome: TestResult) -> str | None:
+    """Return what a method has of the paper's CP-MMD; None for other methods."""
+    if outcome.classes:
+        return (
+            "this library's extension of it: no rows are held out for training, and the penalty of a class is a quantile of its "
+            "scores under all permutations, not the paper's C1 G"
+        )
+    return None if outcome.calibration is None else "the paper's criterion, squared MMD less C1 G, on a training half"
 
 
 def _comparison(outcome: TestResult) -> str:
@@ -244,7 +255,7 @@ def _classes(outcome: TestResult) -> Table:
         "classes",
         "Kernel classes, each at its best member",
         [
-            ("Class", "text", [path.name for path in classes]),
+            ("Class", "text", [path.label for path in classes]),
             ("Gives", "words", [gives.get(path) for path in classes]),
             ("Bandwidth", "number", [path.best_bandwidth for path in classes]),
             ("Spectral parameter", "number", [path.best_gamma for path in classes]),

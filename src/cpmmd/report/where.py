@@ -82,13 +82,13 @@ def _pairs(explanation: Explanation, prefix: str) -> Table | None:
     )
     return Table.of(
         f"{prefix}pairs",
-        "Pairs of columns whose dependence changed",
+        "Pairs of columns whose dependence changed, with the correlation in each sample",
         [
             ("Pair", "text", [_pair_name(pair) for pair in shown]),
-            ("Change", "words", [pair.words for pair in shown]),
-            (f"Correlation in {x}", "number", [pair.correlation_x for pair in shown]),
-            (f"Correlation in {y}", "number", [pair.correlation_y for pair in shown]),
+            (x, "number", [pair.correlation_x for pair in shown]),
+            (y, "number", [pair.correlation_y for pair in shown]),
             ("p-value", "pvalue", [pair.pvalue for pair in shown]),
+            (f"Columns in {y}", "words", [pair.words for pair in shown]),
         ],
         note=f"The first {MOST_PAIRS} of {count(len(found))} pairs. {note}" if len(found) > MOST_PAIRS else note,
     )
