@@ -393,9 +393,9 @@ class TestResult(NoTruthValue, NearNames):
 
     def _repr_html_(self) -> str:
         """Return the verdict, where, and a small picture, for a notebook."""
-        from cpmmd.report.render import notebook_html
+        from cpmmd.report.notebook import result_card
 
-        return notebook_html(self, self.try_explain())
+        return result_card(self, self.try_explain())
 
     def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
         """Return the result in plain JSON types.
