@@ -14,7 +14,9 @@ from cpmmd import DriftDetector, DriftMonitor, kernel_matrix_test, power_from_pi
 from cpmmd.data.design import Design, DesignOptions
 from cpmmd.data.pool import read_pool
 from cpmmd.draws.group_sizes import _draw_rows, _keys_by_name, common_sizes, cut_design, cut_groups, pvalue_of_sizes
-from cpmmd.errors import CpmmdError
+from cpmmd.draws.labels import Relabelings
+from cpmmd.errors import CpmmdError, InputError
+from cpmmd.statistics.group_means import studentised_distances
 
 
 def _sample(rng, counts, correlation=0.1, first=0, shift=0.0):
@@ -267,3 +269,46 @@ def test_the_command_line_cuts_and_keeps(tmp_path):
     assert "--group-sizes keep compares all rows" in " ".join(done.output.split())
     kept = run(*usual, "--group-sizes", "keep")
     assert "20 v 10 groups, 200 v 30 rows" in kept.stdout
+
+
+def test_the_distance_of_group_means_is_that_of_explicit_features():
+    rng = np.random.default_rng(16)
+    means = rng.normal(size=(8, 3))
+    labels = Relabelings.draw(8, 3, 999, rng)
+    expected = []
+    for marked in labels.array() > 0:
+        x, y = means[marked], means[~marked]
+        covariance = np.cov(x.T) / len(x) + np.cov(y.T) / len(y)
+        distance = np.square(x.mean(axis=0) - y.mean(axis=0)).sum()
+        expected.append((distance - np.trace(covariance)) / np.sqrt(2 * np.square(covariance).sum()))
+    np.testing.assert_allclose(studentised_distances(means @ means.T, labels), expected, rtol=1e-6)
+
+
+def test_group_means_use_all_rows_and_say_that_they_are_approximate():
+    """200 repetitions each: .05 + .03 + 3 * .0154 = .126 where nothing differs; more power where x has large groups."""
+    found = {(shift, method): 0 for shift in (0.0, 0.5) for method in ("group-means", "median")}
+    rng = np.random.default_rng(17)
+    for _ in range(200):
+        x, y, groups = _samples(rng, [20] * 6, [1] * 24)
+        for shift, method in found:
+            result = two_sample_test(x, y + shift, groups=groups, method=method, n_permutations=99, rng=rng)
+            found[shift, method] += result.reject
+            assert result.exact == (method == "median")
+    assert found[0.0, "group-means"] / 200 <= 0.126
+    assert found[0.5, "group-means"] >= found[0.5, "median"] + 30
+
+
+def test_group_means_are_exact_where_groups_have_one_size_and_explain_cut_groups(tmp_path):
+    rng = np.random.default_rng(18)
+    x, y, groups = _samples(rng, [4] * 8, [4] * 8)
+    even = two_sample_test(x, y + 1, groups=groups, method="group-means", rng=0)
+    assert even.exact
+    assert even.notes == ()
+    x, y, groups = _samples(rng, *UNEQUAL)
+    result = two_sample_test(x, y + 1, groups=groups, method="group-means", rng=0)
+    assert (result.sizes, result.evidence.pool.sizes) == ((200, 30), (60, 30))
+    assert "the level is approximate" in result.notes[0]
+    assert result.explain().columns[0].pvalue <= 0.05
+    result.report(tmp_path / "page.html")
+    with pytest.raises(InputError, match="takes groups only"):
+        two_sample_test(x, y, strata=(np.arange(200) % 2, np.arange(30) % 2), method="group-means", rng=0)
