@@ -1,8 +1,8 @@
 """Which classes ``cp-full`` should search: power of unions of classes, from one pass over the data.
 
 ``collect`` keeps, for every panel and draw, the scores of every member of every candidate class under common relabelings
-(resumable, one file a draw); ``compare`` makes any union of them into a test and prints its power. Panels and draws have no part in
-what is reported: panels of practice for choosing, and the others with seeds of their own (benchmarks/power_panels.py reports).
+(resumable, one file a draw); ``compare`` makes any union of them into a test and prints its power. The panels are those of practice
+for choosing, and older ones; their draws have seeds of their own: what chose the classes does not report them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from cpmmd.engines.columns import column_sums
 
 from benchmarks import RESULTS
-from cpmmd import AdditiveClass, Bandwidth, ColumnsClass, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius
+from cpmmd import Bandwidth, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
-from cpmmd.engines.columns import column_sums
 from cpmmd.engines.landmarks import landmark_count
 from cpmmd.engines.memory import DEFAULT_LIMIT
 from cpmmd.engines.paths import View
@@ -117,7 +117,9 @@ def scores_of(panel: str, draw: int) -> dict[str, np.ndarray]:
     for one, path in FullSampleTest(classes=tuple(CANDIDATES.values())).paths(views, one_column=one_column):
         name = NAMES.get(one) or NAMES[replace(one, scale="standard")]  # one column has only one set of coordinates
         values = tail_scores((path.summed() if one.summed else path).mmd2)
-        found |= {f"{name} @{gamma:g}" if one.gammas else name: row for row, gamma in zip(values, one.gammas or (0,), strict=True)}
+        found |= {
+            f"{name} @{gamma:g}" if one.gammas else name: row for row, gamma in zip(values, one.gammas or (0,), strict=True)
+        }
     columns = column_sums(pool, preparations[None], layout)
     found["columns"], (found["additive"],) = columns.largest, tail_scores(columns.additive(()))
     spectral = tail_scores(columns.additive(ADDITIVE))

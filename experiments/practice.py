@@ -229,8 +229,8 @@ def relevel(rng: np.random.Generator, rows: pd.DataFrame, column: str, share: fl
 
 
 def lose_values(rng: np.random.Generator, rows: pd.DataFrame, column: str, share: float) -> pd.DataFrame:
-    """Values of a column are missing, each with one probability."""
-    return rows.assign(**{column: rows[column].mask(rng.random(len(rows)) < share)})
+    """Some values of a column are missing."""
+    return rows.assign(**{column: rows[column].mask(some(rng, rows, share))})
 
 
 def shape(rng: np.random.Generator, rows: np.ndarray, column: int) -> np.ndarray:
