@@ -1,8 +1,8 @@
 """Which classes ``cp-full`` should search: power of unions of classes, from one pass over the data.
 
 ``collect`` keeps, for every panel and draw, the scores of every member of every candidate class under common relabelings
-(resumable, one file a draw); ``compare`` makes any union of them into a test and prints its power. Panels are those of practice for
-choosing, and older ones; their draws have seeds of their own, which do not report.
+(resumable, one file a draw); ``compare`` makes any union of them into a test and prints its power. Panels are those of practice
+for choosing, and older ones; their draws have seeds of their own, which do not report.
 """
 
 from __future__ import annotations
