@@ -121,7 +121,8 @@ def scores_of(panel: str, draw: int) -> dict[str, np.ndarray]:
             f"{name} @{gamma:g}" if one.gammas else name: row for row, gamma in zip(values, one.gammas or (0,), strict=True)
         }
     columns = column_sums(pool, preparations[None], layout)
-    found["columns"], (found["additive"],) = columns.largest, tail_scores(columns.additive(()))
+    (found["columns"],) = tail_scores(columns.largest[None])  # the largest of many scores is no score of its own
+    (found["additive"],) = tail_scores(columns.additive(()))
     spectral = tail_scores(columns.additive(ADDITIVE))
     found |= {f"S-additive @{gamma:g}": row for row, gamma in zip(spectral, ADDITIVE, strict=True)}
     return {name: row.astype(np.float32) for name, row in found.items()}
