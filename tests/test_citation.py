@@ -55,5 +55,5 @@ def test_a_binned_test_of_one_kernel_cites_the_binning():
 def test_what_is_unknown_gets_a_sentence():
     with pytest.raises(cpmmd.CpmmdError, match="Did you mean 'mmdagg'"):
         cite("mmdag")
-    with pytest.raises(cpmmd.CpmmdError, match="Nothing is known to cite for 3"):
+    with pytest.raises(cpmmd.CpmmdError, match="There is no reference for 3"):
         cite(3)

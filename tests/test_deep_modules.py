@@ -131,5 +131,5 @@ def test_not_finite_from_the_start_is_an_error():
     net = nn.Linear(6, 2)
     with torch.no_grad():
         net.weight.fill_(float("nan"))
-    with pytest.raises(CpmmdError, match="before training has begun"):
+    with pytest.raises(CpmmdError, match="at the start of training"):
         two_sample_test(X, Y, method=SplitTest(Deep(module=net), Plain(), ascent=QUICK))

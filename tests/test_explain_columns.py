@@ -22,7 +22,7 @@ from cpmmd.explain.columns import (
     read_columns,
     score_columns,
 )
-from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, share_effect, sd_effect
+from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, sd_effect, share_effect
 from cpmmd.explain.strata import Strata, UnitSums, ranks_inside
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
 

@@ -247,7 +247,7 @@ def test_bad_parameters_are_refused(make):
 
 
 def test_scale_is_refused_with_a_reason():
-    with pytest.raises(CpmmdError, match=r"has no 'scale' option.*searches coordinates itself"):
+    with pytest.raises(CpmmdError, match=r"has no 'scale' option.*chooses coordinates itself"):
         two_sample_test(X, Y, scale="standard")
 
 

@@ -200,7 +200,7 @@ def test_inside_the_pilot_what_was_observed_comes_first():
     table = PowerTable(rows, Range(61, 44, 88), 0.8, "median", 0.05, (100, 120), 99, 0)
     inside, alone, beyond = str(table).splitlines()[2:]
     assert re.search(r"25 +0\.31 +\(100 draws\) +0\.42, 0\.30 to 0\.55", inside)
-    assert re.search(r"100 +0\.90 +\(by the law\) +0\.90", alone)
+    assert re.search(r"100 +0\.90 +\(fitted curve\) +0\.90", alone)
     assert re.search(r"200 +0\.97 +\(extrapolated\) +0\.97", beyond)
     assert [row["estimate"] for row in table.to_dict()["rows"]] == [0.31, 0.90, 0.97]
 

@@ -60,9 +60,7 @@ def citation_keys(thing: object) -> tuple[str, ...]:
     keys = _keys_of_object(thing)
     if not keys:
         known = ", ".join(sorted(TOPICS))
-        raise InputError(
-            f"Nothing is known to cite for {thing!r}. Pass a method, kernel, criterion or result, or one of: {known}."
-        )
+        raise InputError(f"There is no reference for {thing!r}. Pass a method, kernel, criterion or result, or one of: {known}.")
     return keys
 
 

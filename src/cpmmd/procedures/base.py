@@ -31,7 +31,7 @@ class RunOptions:
     """What a caller decides for any procedure."""
 
     alpha: float  #: level of the test
-    n_permutations: int  #: number of relabelings
+    n_permutations: int  #: number of permutations
     method: str  #: the method's name
     summary: str = ""  #: its one line
     memory_limit: int = DEFAULT_LIMIT  #: bytes that kernel matrices, tiles and prepared rows may take
@@ -71,7 +71,7 @@ class Procedure(ABC):
 
     @property
     def default_permutations(self) -> int:
-        """Relabelings when the call does not say."""
+        """Permutations when the call does not say."""
         return OWN_PERMUTATIONS
 
     @property
@@ -96,14 +96,14 @@ class Procedure(ABC):
         """Return the kernel for tests of other rows: these have chosen it, so that none of them may be tested with it."""
         outcome = self.run(pool, options, rng)
         if outcome.kernel is None or outcome.preparation is None:
-            raise InputError(f"{options.method} settles on no kernel, so none can be kept for other rows. Use another method.")
+            raise InputError(f"{options.method} selects no single kernel to freeze for later data. Use another method.")
         return Choice(outcome.kernel, outcome.preparation, outcome.calibration, outcome.notes)
 
     def with_scale(self, scale: str) -> Self:
         """Return the procedure on columns scaled in this way; procedures without that option refuse."""
         if "scale" not in {option.name for option in fields(self)}:
             raise InputError(
-                f"{type(self).__name__} has no 'scale' option (it searches coordinates itself, or needs none); leave it out."
+                f"{type(self).__name__} has no 'scale' option: it chooses coordinates itself, or needs none. Leave it out."
             )
         return replace(self, scale=scale)  # type: ignore[call-arg]
 
@@ -213,9 +213,9 @@ class Procedure(ABC):
 
 
 def note_powerless(smallest: float, alpha: float, sizes: tuple[int, int]) -> tuple[str, ...]:
-    """Say that a test could not have rejected, whatever the data; nothing where it could."""
+    """Return a note where a test cannot reject, whatever the data."""
     if smallest <= alpha + 1e-12:
         return ()
     m, n = sizes
-    least = f"with {m} v {n} tested rows no p-value below {smallest:.3g} is possible, above the level {alpha:g}"
+    least = f"with {m} v {n} tested rows the smallest possible p-value is {smallest:.3g}, above the level {alpha:g}"
     return (f"this test cannot reject: {least}",)

@@ -97,7 +97,7 @@ class MMDAgg(Procedure):
     @classmethod
     def methods(cls) -> Mapping[str, Method]:
         """Return the authors' defaults."""
-        return {"mmdagg": Method(cls, "MMDAgg: 20 Laplacian and Gaussian kernels, aggregated with corrected levels, no split")}
+        return {"mmdagg": Method(cls, "MMDAgg: 20 Laplacian and Gaussian kernels, aggregated with corrected levels; no split")}
 
     @property
     def default_permutations(self) -> int:
@@ -105,7 +105,7 @@ class MMDAgg(Procedure):
         return self.b1
 
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
-        """Simulate every single test under common relabelings, correct, decide."""
+        """Simulate every single test under common permutations, correct, decide."""
         b1, b2 = (self.b1, self.b2) if options.n_permutations == self.b1 else (options.n_permutations,) * 2
         require_dense(options.memory_limit, rows=pool.m + pool.n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(pool, scale=self.scale)
@@ -116,7 +116,7 @@ class MMDAgg(Procedure):
         weights = bandwidth_weights(self.weights, len(collection[0][1])) / len(self.kernels)
         weight = np.concatenate([weights for _ in collection])
         singles = [RadialKernel(name, float(b)) for name, grid in collection for b in grid]
-        signs = None  # the authors' relabelings: signs of pairs where samples are of one size; never all there are
+        signs = None  # the authors' permutations: signs of pairs where samples are of one size; never all there are
         if designed or pool.m != pool.n:
             layout = layout.draw(b1 + b2, rng, options.memory_limit, enumerate_few=False)
         else:
@@ -159,12 +159,12 @@ class MMDAgg(Procedure):
 
 
 def _note_few(m: int, n: int, alpha: float) -> tuple[str, ...]:
-    """Say that rows are too few to reject; nothing where they are enough. Relabelings are drawn, and may come out luckily."""
+    """Return a note where too few rows can reject only through Monte Carlo error."""
     smallest = 2.0 ** (1 - m) if m == n else 1 / math.comb(m + n, m)
     if smallest <= alpha:
         return ()
     least = f"with {m} v {n} tested rows the smallest p-values are {smallest:.3g} on average, above the level {alpha:g}"
-    return (f"this test cannot reject but by the luck of its draws: {least}",)
+    return (f"this test can reject only through Monte Carlo error: {least}",)
 
 
 def bandwidth_grid(cross: Array, count: int) -> Array:
@@ -197,7 +197,7 @@ def bandwidth_weights(kind: str, count: int) -> Array:
 def simulate(
     rows: Array, singles: list[RadialKernel], layout: Layout, signs: Relabelings | None, nbytes: int
 ) -> tuple[Array, Array, Array]:
-    """Return the statistics of all single tests, observed first, under common relabelings: signs of pairs, or of the layout.
+    """Return the statistics of all single tests, observed first, under common permutations: signs of pairs, or of the layout.
 
     Beside them their tie tolerances, and the observed ones again in double precision.
     """
@@ -216,7 +216,7 @@ def simulate(
 
 
 def combine(values: Array, tolerance: Array, weight: Array) -> tuple[Array, Array]:
-    """Return the smallest weighted p-value of each relabeling, and each single test's own p-value on the labels as they came."""
+    """Return the smallest weighted p-value of each permutation, and each single test's own p-value on the labels as they came."""
     smallest, first = np.full(values.shape[1], np.inf), np.empty(len(values))
     for i, (row, close, share) in enumerate(zip(values, tolerance, weight, strict=True)):
         pvalues = upper_ranks(row, close) / len(row)

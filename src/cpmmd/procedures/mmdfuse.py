@@ -39,7 +39,7 @@ class MMDFuse(Procedure):
     lambda_multiplier : float
         Factor of the soft maximum's sharpness.
     n_permutations : int
-        Relabelings when the call does not say.
+        Permutations when the call does not say.
     scaling : str
         ``"code"``: sharpness n(n-1), as the authors' code; ``"paper"``: sqrt(n(n-1)), as their text.
     scale : str, optional
@@ -85,7 +85,7 @@ class MMDFuse(Procedure):
         return self.n_permutations
 
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
-        """Fuse the normalised statistics under every relabeling, rank the observed one."""
+        """Fuse the normalised statistics under every permutation, rank the observed one."""
         m, n = pool.m, pool.n
         require_dense(options.memory_limit, rows=m + n, matrices=2, method=type(self).__name__)
         preparation = Preparation.fit(pool, scale=self.scale)
@@ -112,7 +112,7 @@ class MMDFuse(Procedure):
         )
 
     def _fuse(self, fusion: _Fusion, matrix: Array, layout: Layout, pairs: float, nbytes: int) -> None:
-        """Add every kernel of the collection under all relabelings."""
+        """Add every kernel of the collection under all permutations."""
         for norm in dict.fromkeys(profile(name).norm for name in self.kernels):
             apart = distances(norm, matrix)
             grid = bandwidth_grid(apart, self.n_bandwidths)
@@ -123,14 +123,14 @@ class MMDFuse(Procedure):
 
 @dataclass(eq=False)
 class _Fusion:
-    """The soft maximum over kernels under all relabelings, one kernel after the other: none but it is held for all of them."""
+    """The soft maximum over kernels under all permutations, one kernel after the other: none but it is held for all of them."""
 
     sharpness: float
     fused: Array
     tolerance: float = 0.0
     kernels: list[RadialKernel] = field(default_factory=list)
     singles: list[SingleTest] = field(default_factory=list)
-    exact: list[float] = field(default_factory=list)  # ranked in the precision of the relabelings, reported in double precision
+    exact: list[float] = field(default_factory=list)  # ranked in the precision of the permutations, reported in double precision
 
     def add(self, kernel: RadialKernel, values: Array, tolerance: float, spread: float, observed: float) -> None:
         """Take in a kernel: statistics (observed first), tie tolerance, norm to divide by, the observed one exactly."""

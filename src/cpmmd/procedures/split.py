@@ -190,8 +190,8 @@ class SplitTest(Procedure):
     def choose(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> Choice:
         """Select on all rows, none kept for a test."""
         trained = self._train(pool, None, pool.m, options, rng.spawn(2))
-        unused = [name for name, said in (("n_splits", self.n_splits > 1), ("gammas", bool(self.gammas))) if said]
-        note = (f"a frozen kernel is tested as it is: {' and '.join(unused)} had no say",) if unused else ()
+        unused = [name for name, given in (("n_splits", self.n_splits > 1), ("gammas", bool(self.gammas))) if given]
+        note = (f"a frozen kernel is tested as it is, so these options are ignored: {' and '.join(unused)}",) if unused else ()
         return Choice(trained.selection.kernel, trained.preparation, trained.calibration, (*trained.notes, *note))
 
     def _train(

@@ -63,7 +63,7 @@ class AscentSelector:
         )
 
     def maxima(self, train: PreparedPool, labels: Labels, criterion: Criterion, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return (MMD2, complexity) at the maximiser of each relabeling, trained in batched runs of STACK members."""
+        """Return (MMD2, complexity) at the maximiser of each permutation, trained in batched runs of STACK members."""
         # Each run is on one thread, several runs side by side: the answer then does not depend on the number of threads, as it
         # would if they shared a product (rounding grows over a hundred steps of Adam).
         family = self.family.for_calibration()[0]
@@ -129,7 +129,7 @@ class Run:
         if bool((self.alive & ~finite).any()):
             if step == 0:
                 raise InputError(
-                    "The criterion is not a finite number before training has begun. Check the inputs' scale ({setting}) and the "
+                    "The criterion is not a finite number at the start of training. Check the inputs' scale ({setting}) and the "
                     "module's weights.",
                     setting=ParameterReference("scale", "standard"),
                 )
@@ -270,6 +270,6 @@ def _degeneracy(problem: Trainable, parameters: Parameters) -> list[str]:
         return []
     note = f"the selected kernel is degenerate: its matrix is numerically {kind}"
     warnings.warn(
-        f"{note}. The test keeps its level but has no power; rescale the inputs or change init.", DegenerateKernelWarning, 4
+        f"{note}. The test keeps its level but has no power. Rescale the inputs or change init.", DegenerateKernelWarning, 4
     )
     return [note]

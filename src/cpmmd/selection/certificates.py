@@ -10,8 +10,8 @@ from cpmmd.core.plain import PlainValue
 
 POWER_CONSTANT = 16.0  # C of the power corollary
 ASSUMPTIONS = (
-    "the searched class counts as fixed beforehand: its largest complexity L* was read off the training half",
-    "the complexity of these rows stands for its expectation",
+    "the searched class is assumed fixed beforehand, although its largest complexity L* was computed on the training half",
+    "the complexity of these rows is used in place of its expectation",
 )
 UNKNOWN_CONSTANT = "a constant of the class's complexity is not known, and biases break h(0) = 0"
 
@@ -58,7 +58,7 @@ class Certificate(PlainValue):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the lower bound takes for granted beyond independent rows."""
+        """What the lower bound assumes beyond independent rows."""
         return ASSUMPTIONS if self.worst_case is not None else (*ASSUMPTIONS, UNKNOWN_CONSTANT)
 
     @property
@@ -66,16 +66,16 @@ class Certificate(PlainValue):
         """The certificate in a sentence."""
         rough = ""
         if self.calibrated is not None:
-            rough = f"; with the calibrated constant, no theorem, {self.calibrated.lower_bound:.3g}"
+            rough = f"; with the calibrated constant, which is not a theorem, {self.calibrated.lower_bound:.3g}"
         if self.worst_case is None:
             return f"none: {UNKNOWN_CONSTANT}{rough}"
         if self.vacuous:
             return f"vacuous at this sample size: MMD^2 >= {self.worst_case.lower_bound:.3g}{rough}"
-        power = f"no power is guaranteed (that takes {self.threshold:.3g})"
+        power = f"no power is guaranteed (that requires MMD^2 >= {self.threshold:.3g})"
         if self.worst_case.power_certified:
             power = f"power of at least {self.guaranteed_power:.2f} is guaranteed"
         bound = f"MMD^2 >= {self.worst_case.lower_bound:.3g} with probability {1 - self.delta:.2f}"
-        return f"{bound} if the searched class is taken as fixed beforehand; {power}{rough}"
+        return f"{bound} if the searched class is assumed fixed beforehand; {power}{rough}"
 
 
 def imbalance(m: int, n: int) -> float:

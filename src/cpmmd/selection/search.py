@@ -45,7 +45,7 @@ class Selector(Protocol):
         """Return the kernel that maximises ``criterion`` on the training half."""
 
     def maxima(self, train: PreparedPool, labels: Labels, criterion: Criterion, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return (MMD2, complexity) at the maximiser of each relabeling (rows of ``labels``)."""
+        """Return (MMD2, complexity) at the maximiser of each permutation (rows of ``labels``)."""
 
 
 def check_family(family: object, ascent: Ascent | None) -> None:
@@ -55,7 +55,7 @@ def check_family(family: object, ascent: Ascent | None) -> None:
         raise validation.wrong("family", rule, family)
     if ascent is not None and not isinstance(family, TrainedFamily):
         raise InputError(
-            "{parameter} is for trained kernels; {family!r} is searched, not trained. Leave it out.",
+            "{parameter} applies to trained kernels only. {family!r} is searched over a grid; leave the parameter out.",
             parameter="ascent",
             family=family,
         )
@@ -98,9 +98,12 @@ class ScalarSelector:
         )
 
     def maxima(self, train: PreparedPool, labels: Labels, criterion: Criterion, rng: np.random.Generator) -> tuple[Array, Array]:  # noqa: ARG002
-        """Return (MMD2, complexity) at the maximiser of each relabeling (rows of ``labels``)."""
+        """Return (MMD2, complexity) at the maximiser of each permutation (rows of ``labels``)."""
         landscape = _Landscape(self.family, train)
-        paths = (landscape.climb(*one, criterion) for one in zip(landscape.mmd2(labels).T, labels, strict=True))
+        paths = (
+            landscape.climb(values, labeling, criterion)
+            for values, labeling in zip(landscape.mmd2(labels).T, labels, strict=True)
+        )
         best = [max(path, key=lambda point: point.criterion) for path in paths]
         return np.array([point.mmd2 for point in best]), np.array([point.complexity for point in best])
 

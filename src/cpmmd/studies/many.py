@@ -60,8 +60,8 @@ class ManyResults:
         few = [name for name, r in self.results.items() if r.exhaustive and 1 / (len(r.null_distribution) + 1) > enough + 1e-12]
         if not few:
             return ()
-        which = f"{name_some(few)}: {'it has' if len(few) == 1 else 'they have'} too few rows to differ alone"
-        return (f"{which} among {len(self.results)} tests, which takes p <= {enough:.2g} and as many relabelings",)
+        which = f"{name_some(few)}: {'it has' if len(few) == 1 else 'they have'} too few rows to be significant after adjustment"
+        return (f"{which} among {len(self.results)} tests, which requires p <= {enough:.2g}",)
 
     def to_dict(self) -> PlainDict:
         """Return all answers in plain JSON types."""
@@ -184,7 +184,7 @@ def _one(item: Item) -> tuple[str, TestResult | Exception]:
 def _unresolved(items: list[Item], answers: Answers, alpha: float, correction: str) -> list[Item]:
     """Return the tests that may be rejected but have too few permutations to show it among so many, with more of them."""
     # A p-value above alpha is never rejected, so it may stay as it is. One at or below it is replaced by that of the longer run,
-    # which begins with the same relabelings. What comes out is a valid p-value: below the first run's largest p <= alpha only
+    # which begins with the same permutations. What comes out is a valid p-value: below the first run's largest p <= alpha only
     # the longer run speaks, and from there on at most the first run's chance of reaching it is passed on.
     needed = validation.permutations_among(_level_alone(alpha, len(items), correction), 1)
     return [

@@ -110,13 +110,13 @@ def _step_up(pvalues: npt.ArrayLike, factor: Callable[[int], float]) -> Array:
     except (TypeError, ValueError) as error:  # text, mappings, sets, lists of several lengths
         got = f"a {type(pvalues).__name__}" if not isinstance(pvalues, (list, tuple)) else repr(pvalues)
         hint = "; use list(pvalues.values())" if isinstance(pvalues, Mapping) else ""
-        raise InputError(f"P-values must come as a list of numbers. Got {sanitize(got)}{hint}.") from error
+        raise InputError(f"P-values must be a list of numbers. Got {sanitize(got)}{hint}.") from error
     if values.ndim != 1:
-        raise InputError(f"P-values must come as a list of numbers. Got an array of shape {values.shape}.")
+        raise InputError(f"P-values must be a list of numbers. Got an array of shape {values.shape}.")
     made = np.flatnonzero(~np.isnan(values))
     outside = values[made][(values[made] < 0) | (values[made] > 1)]
     if outside.size:
-        raise InputError(f"P-values must lie between 0 and 1. Got {outside[0]:g}; NaN stands for a test that was not made.")
+        raise InputError(f"P-values must lie between 0 and 1. Got {outside[0]:g}; use NaN for a test that was not run.")
     adjusted = np.full(len(values), np.nan)
     falling = made[np.argsort(values[made], kind="stable")[::-1]]
     ranks = np.arange(len(made), 0, -1)

@@ -21,7 +21,7 @@ from cpmmd.questions.options import TestOptions
 from cpmmd.studies.power_table import Draws, PowerLaw, PowerRow, PowerTable, Range, fit_law
 
 FEWEST = 8  # rows of each sample in a draw: enough for a split in halves
-FEWEST_UNITS = 6  # units of each: 2^6 relabelings of pairs, 924 of groups
+FEWEST_UNITS = 6  # units of each: 2^6 permutations of pairs, 924 of groups
 ALL_ROWS = Design(np.arange(2), np.zeros(2, dtype=np.intp), (1, 1))  # no design: each row a unit of its own
 NEARLY_ALWAYS = 0.9  # share of rejections above which smaller draws are made as well
 
@@ -67,9 +67,7 @@ def _some_rows(pool: Pool, size: int, rng: np.random.Generator) -> Pool:
     both = np.intersect1d(strata[units & of_x], strata[units & ~of_x])
     rows = np.flatnonzero((units & np.isin(strata, both))[design.unit])
     if not len(rows):
-        raise TooFewUnitsError(
-            f"{size} units of each sample have no stratum in common. Plan with more of them, or with fewer strata."
-        )
+        raise TooFewUnitsError(f"{size} units of each sample share no stratum. Plan with more units, or with fewer strata.")
     some = take_rows(pool, rows)
     return replace(some, design=design.take(rows, some.m), kept=None)
 
@@ -155,7 +153,7 @@ def power_from_pilot(
     needed = law.rows_for(target)
     return PowerTable(
         rows=tuple(_row(size, law, draws.get(size), pilot) for size in wanted),
-        # No less than can reject: the law knows of effects, not of how many relabelings there are.
+        # No less than can reject: the law knows of effects, not of how many permutations there are.
         needed=Range(*(max(number, float(able)) for number in (needed.estimate, needed.low, needed.high))),
         target=target,
         method=test.options.method,

@@ -30,7 +30,7 @@ from cpmmd.core.text import pluralize
 
 LARGEST_RATIO = np.sqrt(8)
 LEVEL = 0.9  # of the intervals
-LEAST_VARIANCE = 0.02  # of a draw of all rows: the relabelings are still random
+LEAST_VARIANCE = 0.02  # of a draw of all rows: the permutations are still random
 TINY = 1e-9  # keeps a single surprise from ruling anything out
 
 
@@ -131,7 +131,7 @@ class PowerRow(PlainValue):
     """Power at one sample size."""
 
     size: int  #: rows of each sample
-    #: power, low, high: estimate by the law fitted to all draws, and the interval that holds it with probability 0.9 given this
+    #: power, low, high: estimate fitted curve fitted to all draws, and the interval that holds it with probability 0.9 given this
     #: pilot. The law has two constants for all sizes; where draws were made, ``estimate`` follows them instead.
     power: float
     low: float
@@ -144,7 +144,7 @@ class PowerRow(PlainValue):
 
     @property
     def estimate(self) -> float:
-        """What to believe: the share of draws that rejected; the law's power where none, or only all rows at once, were drawn."""
+        """The share of draws that rejected; the fitted power where there are fewer than two draws."""
         return self.power if self.observed is None or self.repetitions < 2 else self.observed
 
     @property
@@ -152,7 +152,7 @@ class PowerRow(PlainValue):
         """Where the estimate comes from, in words."""
         if self.extrapolated:
             return "extrapolated"
-        return f"{self.repetitions} draws" if self.repetitions > 1 else "by the law"
+        return f"{self.repetitions} draws" if self.repetitions > 1 else "fitted curve"
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class PowerTable(PlainValue):
     method: str  #: the method's name
     alpha: float  #: level of the test
     pilot: tuple[int, int]  #: rows of the two pilot samples
-    n_permutations: int  #: relabelings of each test
+    n_permutations: int  #: permutations of each test
     seed: int | None  #: what repeats the table as ``rng=``; None when a Generator was passed in
     notes: tuple[str, ...] = ()  #: what to bear in mind
     unit: str = "rows"  #: what sizes count: ``"rows"``, or ``"groups"``, ``"pairs"``, ``"blocks"`` of a design
@@ -194,17 +194,17 @@ class PowerTable(PlainValue):
         if self.needed.high > known:
             return (
                 f"This pilot shows no clear difference: perhaps {about} {unit} for power {self.target:.2f}, "
-                f"at least {low}, and it does not rule out any number."
+                f"at least {low}, and no number can be ruled out."
             )
         beyond = ", beyond the pilot" if self.needed.estimate > min(self.pilot) else ""
         return f"About {about} {unit} for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
 
     def __str__(self) -> str:
-        lines = [self.sentence, f"{self.unit + ' of each':>14}   power   {'':<14}   law, 90% interval"]
+        lines = [self.sentence, f"{self.unit + ' of each':>14}   power   {'':<14}   fitted, 90% confidence interval"]
         for row in self.rows:
             source = f"({row.source})"
-            law = f"{row.power:.2f}, {row.low:.2f} to {row.high:.2f}"
-            lines.append(f"  {row.size:>12}   {row.estimate:>5.2f}   {source:<14}   {law}")
+            fitted = f"{row.power:.2f}, {row.low:.2f} to {row.high:.2f}"
+            lines.append(f"  {row.size:>12}   {row.estimate:>5.2f}   {source:<14}   {fitted}")
         lines += [f"  note  {note}" for note in self.notes]
         return "\n".join(lines)
 

@@ -82,7 +82,7 @@ class Study:
         object.__setattr__(self, "seed", resolve_seed(self.rng))
         object.__setattr__(self, "cells", tuple(dict(cell) for cell in self.cells))
         if len({_key(cell) for cell in self.cells}) < len(self.cells):
-            raise InputError("The cells of a study must differ from each other. Two are the same; leave one out.")
+            raise InputError("The cells of a study must differ from each other. Two are equal; remove one.")
 
     def run(self, path: str | Path | None = None, *, n_jobs: int | None = 1, progress: Progress | None = None) -> StudyTable:
         """Run what is not in ``path`` yet, one repetition of every cell after the other, and return the table.
@@ -104,16 +104,16 @@ class Study:
         """
         journal = None if path is None else self._journal(path)
         done = [] if journal is None else journal.read()
-        finished = {one.key for one in done if one.error is None}
+        finished = {repetition.key for repetition in done if repetition.error is None}
         wanted = [(cell, repetition) for repetition in range(self.repetitions) for cell in self.cells]
         left = [item for item in wanted if _key(*item) not in finished]
         work = partial(_run_one, self.task, (self.name, self.seed), self.data_keys)
         with nullcontext() if journal is None else journal.open() as append:
             news = parallel.map_tasks(work, left, n_jobs=validation.jobs(n_jobs))
-            for count, one in enumerate(news, start=len(wanted) - len(left) + 1):
-                done.append(one)
+            for count, repetition in enumerate(news, start=len(wanted) - len(left) + 1):
+                done.append(repetition)
                 if append is not None:
-                    append(one.line())
+                    append(repetition.line())
                 if progress is not None:
                     progress(self.name, count, len(wanted))
         return self._table(done)
@@ -140,9 +140,15 @@ class Study:
     def _table(self, done: list[Repetition]) -> StudyTable:
         """Put the repetitions that belong to this study in order; the last word on each counts."""
         place = {_key(cell): position for position, cell in enumerate(self.cells)}
-        last = {one.key: one for one in done if one.repetition < self.repetitions and _key(one.cell) in place}
-        found = sorted(last.values(), key=lambda one: (place[_key(one.cell)], one.repetition))
-        finished, failed = (tuple(one for one in found if (one.error is None) == good) for good in (True, False))
+        last = {
+            repetition.key: repetition
+            for repetition in done
+            if repetition.repetition < self.repetitions and _key(repetition.cell) in place
+        }
+        found = sorted(last.values(), key=lambda repetition: (place[_key(repetition.cell)], repetition.repetition))
+        finished, failed = (
+            tuple(repetition for repetition in found if (repetition.error is None) == good) for good in (True, False)
+        )
         return StudyTable(self.name, tuple(self.cells), finished, failed)
 
 
@@ -179,7 +185,7 @@ class _Journal:
         if found != self.header:
             raise InputError(
                 f"{self.path} holds the repetitions of another study ({json.dumps(found)}), not of this one "
-                f"({json.dumps(self.header)}). Name another file, or remove this one to start again."
+                f"({json.dumps(self.header)}). Name another file, or delete this one to start again."
             )
         return [Repetition(**self._parse(number, line)) for number, line in enumerate(lines[1:], 2)]
 
@@ -221,7 +227,7 @@ class _Journal:
         except ValueError:
             parsed = None
         if not isinstance(parsed, dict):
-            raise InputError(f"Line {number} of {self.path} is no JSON object. Remove that line, or the file to start again.")
+            raise InputError(f"Line {number} of {self.path} is not a JSON object. Delete that line, or the file to start again.")
         return parsed
 
 
@@ -242,8 +248,8 @@ class Repetition:
 
     def line(self) -> PlainDict:
         """Return it as a line of the journal."""
-        told = {"values": self.values} if self.error is None else {"error": self.error}
-        return {"cell": self.cell, "repetition": self.repetition, **told, "seconds": round(self.seconds, 3)}
+        outcome = {"values": self.values} if self.error is None else {"error": self.error}
+        return {"cell": self.cell, "repetition": self.repetition, **outcome, "seconds": round(self.seconds, 3)}
 
 
 @dataclass(frozen=True)
@@ -257,16 +263,17 @@ class StudyTable:
 
     def values(self, name: str, **where: object) -> Array:
         """Return one number of every repetition whose cell has the parameters ``where``."""
-        return np.array([one.values[name] for one in self.where(**where) if one.values.get(name) is not None], dtype=np.float64)
+        found = [run.values[name] for run in self.where(**where) if run.values.get(name) is not None]
+        return np.array(found, dtype=np.float64)
 
     def where(self, **where: object) -> list[Repetition]:
         """Return the repetitions whose cell has these parameters."""
-        return [one for one in self.repetitions if all(one.cell.get(k) == v for k, v in where.items())]
+        return [run for run in self.repetitions if all(run.cell.get(k) == v for k, v in where.items())]
 
     @property
     def seconds(self) -> float:
         """Processor time of all finished repetitions."""
-        return sum(one.seconds for one in self.repetitions)
+        return sum(run.seconds for run in self.repetitions)
 
     @property
     def rows(self) -> list[PlainDict]:
@@ -274,7 +281,7 @@ class StudyTable:
         return [self._row(cell) for cell in self.cells]
 
     def _row(self, cell: Cell) -> PlainDict:
-        here = [one.values for one in self.repetitions if one.cell == cell]
+        here = [run.values for run in self.repetitions if run.cell == cell]
         row: PlainDict = {**cell, "repetitions": len(here)}
         for name in dict.fromkeys(n for values in here for n, v in values.items() if not isinstance(v, list)):
             numbers = np.array([v[name] for v in here if v.get(name) is not None], dtype=np.float64)
@@ -286,7 +293,7 @@ class StudyTable:
     @property
     def records(self) -> list[PlainDict]:
         """One row a finished repetition: parameters, its number, and what its task gave."""
-        return [{**one.cell, "repetition": one.repetition, **one.values} for one in self.repetitions]
+        return [{**run.cell, "repetition": run.repetition, **run.values} for run in self.repetitions]
 
     @property
     def columns(self) -> list[str]:
