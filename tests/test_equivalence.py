@@ -244,3 +244,8 @@ def test_a_margin_and_a_design_are_not_mixed_on_the_command_line(tmp_path):
     quiet = run("test", *files, "--method", "median")
     assert quiet.exit_code == 0
     assert "--margin 0.2" in quiet.stdout
+
+
+def test_an_equivalence_result_is_neither_true_nor_false():
+    with pytest.raises(TypeError, match=r"truth value of EquivalenceResult is ambiguous. Use `.reject`"):
+        bool(equivalence_test(X, Y, margin=0.5, rng=0))

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 
 from cpmmd.core.arrays import Array
-from cpmmd.core.plain import PlainDict, PlainValue, plain_dict
+from cpmmd.core.plain import NoTruthValue, PlainDict, PlainValue, plain_dict
 from cpmmd.core.text import NAME, pluralize, sanitize
 from cpmmd.equivalence.bounds import ColumnEquivalence, JointEquivalence, rate_of_shift
 from cpmmd.report.content import UNKNOWN_SEED
@@ -35,7 +35,7 @@ class EquivalenceExplanation(PlainValue):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EquivalenceResult:
+class EquivalenceResult(NoTruthValue):
     """The answer of an equivalence test.
 
     Examples

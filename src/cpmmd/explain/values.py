@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.plain import PlainDict, PlainValue
+from cpmmd.core.plain import NoTruthValue, PlainDict, PlainValue
 from cpmmd.core.text import number_format, sanitize
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.columns import date_text
@@ -43,13 +43,14 @@ class AUC(PlainValue):
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation(PlainValue):
+class Explanation(NoTruthValue, PlainValue):
     """Where two samples differ, and how much."""
 
     document = (
         *("sentence", "where", "auc_sentence", "names", "auc", "marginal_auc", "unexplained", "columns", "pairs", "suspicious"),
         *("top_x", "top_y", "pvalue_without", "witness_x", "witness_y", "rows_x", "rows_y", "held_out", "notes"),
     )
+    truth_hint = "`.differing`, or `.reject` of the result"
 
     #: where, auc_sentence: where the samples differ, and how well their rows are told apart, in plain words
     where: str
