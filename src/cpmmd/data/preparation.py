@@ -77,12 +77,12 @@ class Preparation:
         unit = _unit(samples.numbers, rows)
         fill, mean, deviation, absent = _moments(samples, rows, unit)
         is_date = np.array([name in samples.dates for name in samples.number_names], dtype=bool)
-        origin, spread = np.where(is_date, fill, 0.0), np.full(len(fill), unit)
+        origin, divisor = np.where(is_date, fill, 0.0), np.full(len(fill), unit)
         if scale == "standard":
-            origin, spread = mean, deviation
-        every = slice(None) if rows is None else rows
-        levels = {column: _levels(values[every], samples.open_ended) for column, values in samples.categories.items()}
-        return cls(samples.number_names, fill, origin, np.where(spread > 0, spread, unit), absent, levels)
+            origin, divisor = mean, deviation
+        fitted = slice(None) if rows is None else rows
+        levels = {column: _levels(values[fitted], samples.open_ended) for column, values in samples.categories.items()}
+        return cls(samples.number_names, fill, origin, np.where(divisor > 0, divisor, unit), absent, levels)
 
     @property
     def feature_columns(self) -> tuple[str, ...]:
@@ -103,8 +103,8 @@ class Preparation:
         filled = np.where(absent, self.fill, numbers) if absent.any() else numbers
         with np.errstate(over="ignore", invalid="ignore"):
             parts = [(filled - self.origin) / self.scale, absent[:, list(self.indicators)].astype(np.float64)]
-        every = slice(None) if rows is None else rows
-        parts += [_one_hot(samples.categories[column][every], kept) for column, kept in self.levels.items()]
+        chosen = slice(None) if rows is None else rows
+        parts += [_one_hot(samples.categories[column][chosen], kept) for column, kept in self.levels.items()]
         matrix = np.ascontiguousarray(np.hstack(parts))
         if not np.isfinite(matrix).all():
             raise InputError("Values are too large to be scaled in double precision (beyond 1e150). Rescale the columns first.")
@@ -128,8 +128,8 @@ def _moments(samples: Pool, rows: Rows | None, unit: float) -> tuple[Array, Arra
     fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(whole.T, absent.T, strict=True)])
     filled = np.where(absent, fill, whole)
     with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are refused when they are transformed
-        mean, spread = (filled / unit).mean(axis=0) * unit, (filled / unit).std(axis=0) * unit
-    return fill, mean, spread, tuple(np.flatnonzero(absent.any(axis=0)).tolist())
+        mean, deviation = (filled / unit).mean(axis=0) * unit, (filled / unit).std(axis=0) * unit
+    return fill, mean, deviation, tuple(np.flatnonzero(absent.any(axis=0)).tolist())
 
 
 def _unit(numbers: Numbers, rows: Rows | None) -> float:
