@@ -14,6 +14,7 @@ from cpmmd.data.design import AUTO, BLOCKS_NOTE, GROUPS, STRATA, Coded, Design, 
 from cpmmd.data.missing import IMPUTE, check_present, drop_missing, find_missing
 from cpmmd.data.notices import block_length, notices, telling_columns
 from cpmmd.data.numbers import Chosen, Numbers, StackedNumbers
+from cpmmd.data.preparation import pooled_levels
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import DeferredText, Field, InputError, SampleName, Words, name_some
 
@@ -79,6 +80,7 @@ def read_samples(samples: Mapping[str, object], *, missing: str = "error", desig
     tables, notes = check_tables(match_columns(read), missing=missing)
     tables, left = _in_whole_pairs(tables, range(1, len(tables)))  # laying them out does so with the first
     pool = apply_design(tables, asked, (*notes, *left))
+    pool = replace(pool, notes=(*pool.notes, *pooled_levels(pool)))
     return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
 
 
