@@ -155,7 +155,7 @@ def test_pairs_that_never_had_a_partner_are_refused_whatever_was_dropped():
     with pytest.raises(InputError, match="1 is in one only: '9'"):
         two_sample_test(gappy, y[y["id"] != 9], pairs="id", missing="drop", method="median", rng=0)
     halves = x.assign(a=x["a"].where(x["id"] < 15)), y.assign(a=y["a"].where(y["id"] >= 15))
-    with pytest.raises(InputError, match="None has; try missing='impute'"):
+    with pytest.raises(InputError, match="No pair has; try missing='impute'"):
         two_sample_test(*halves, pairs="id", missing="drop", method="median", rng=0)
 
 
