@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from itertools import chain, product
 
@@ -22,15 +23,26 @@ from cpmmd.data.preparation import MAX_LEVELS, MISSING, OTHER, Preparation
 from cpmmd.data.table import SECONDS_A_DAY
 from cpmmd.draws.layout import Layout
 from cpmmd.evidence import tail_scores
-from cpmmd.explain.differences import Change
-from cpmmd.explain.samples import Sample
-from cpmmd.explain.strata import FEWEST, Features, Statistic, Strata, UnitSums
+from cpmmd.statistics.samples import Sample
+from cpmmd.statistics.strata import FEWEST, Features, Statistic, Strata, UnitSums
 
 PATCHES = 8  # at most so many along each side of an image
 CHANNELS = 4  # a first or last axis of at most this length is one of colours
 CLASSES = 32  # of pooled ranks, between which distribution functions are compared
 TIE = 1e-9  # of a score: rounding must not split the ties of discrete data
 TOGETHER = 2048  # features in one product: 16 MB under 999 relabelings
+
+
+class Change(StrEnum):
+    """What it is of a column that changed."""
+
+    LOCATION = "location"
+    SPREAD = "spread"
+    SHAPE = "shape"
+    SHARE = "share"
+    MISSING = "missing"
+
+
 # A mark of what is missing counts three times as much as any other statistic of its column: there it is one among five, most of
 # which hear the same thing twice, and a share has no other way to be heard (measured: see docs/theory/where.md).
 WEIGHTS: dict[str, float] = {Change.MISSING: 3.0}
