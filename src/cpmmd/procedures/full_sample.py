@@ -15,6 +15,7 @@ from cpmmd.core.arrays import Array
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
+from cpmmd.engines.columns import ColumnSums, column_sums
 from cpmmd.engines.fixed_kernel import SCORE_TIE, Engine
 from cpmmd.engines.landmarks import kernel_path, landmark_count, landmark_paths
 from cpmmd.engines.paths import (
@@ -61,6 +62,9 @@ class KernelClass:
     gammas : tuple of float
         Spectral parameters: the squared MMD has each direction of feature space divided by its variance in the pool plus gamma
         times the largest variance. None for the squared MMD itself.
+    summed : bool
+        Whether the class is one kernel, the sum of those at all its bandwidths, each divided by the spread of its squared MMD
+        over the relabelings, instead of a choice of one.
 
     Examples
     --------
@@ -83,6 +87,7 @@ class KernelClass:
     weight: float = 1.0
     ratio: float = RATIO
     gammas: tuple[float, ...] = ()
+    summed: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.family, ScaleFamily):
@@ -112,7 +117,7 @@ class KernelClass:
     def _searches_within(self, other: KernelClass) -> bool:
         """Whether the other class has all members of this one, on the same coordinates."""
         alike = (self.family, self.scale, bool(self.gammas)) == (other.family, other.scale, bool(other.gammas))
-        if not alike or not set(self.gammas) <= set(other.gammas):
+        if not alike or self.summed or other.summed or not set(self.gammas) <= set(other.gammas):
             return False
         own, others = (one.grid.multiples[:: one._stride] for one in (self, other))
         return all(np.isclose(others, multiple).any() for multiple in own)
@@ -125,10 +130,75 @@ class KernelClass:
     @property
     def label(self) -> str:
         """The class in few words."""
-        return f"{'spectral ' if self.gammas else ''}{self.family.label} on {self.coordinates.split()[0]}"
+        kind = "spectral " if self.gammas else "local " if self.summed else ""
+        return f"{kind}{self.family.label} on {self.coordinates.split()[0]}"
 
     def __str__(self) -> str:
-        return f"{self.family} on {self.coordinates}{', spectrum regularised' if self.gammas else ''}"
+        what = f"{self.family} on {self.coordinates}{', spectrum regularised' if self.gammas else ''}"
+        return f"{what}, bandwidths summed" if self.summed else what
+
+
+@dataclass(frozen=True)
+class AdditiveClass:
+    """The sum over columns of one kernel each: on ranks of numbers, on levels of categories, and a mark of what is missing.
+
+    Parameters
+    ----------
+    weight : float
+        Share of the level that the class competes for, beside those of the others.
+    gammas : tuple of float
+        Spectral parameters, as those of :class:`KernelClass`; none for the squared MMD itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import AdditiveClass, FullSampleTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 4)), data.normal(0.6, 1, size=(60, 4))
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(AdditiveClass(),)), rng=0).reject
+    True
+    """
+
+    weight: float = 1.0
+    gammas: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        validation.positive("weight", self.weight)
+        object.__setattr__(self, "gammas", validation.gammas(self.gammas))
+
+    def __str__(self) -> str:
+        return f"sum over columns{', spectrum regularised' if self.gammas else ''}"
+
+
+@dataclass(frozen=True)
+class ColumnsClass:
+    """The largest score of any column, as explanations compute them.
+
+    Parameters
+    ----------
+    weight : float
+        Share of the level that the class competes for, beside those of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import ColumnsClass, FullSampleTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 4)), data.normal(size=(60, 4)) + [0, 1, 0, 0]
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(ColumnsClass(),)), rng=0).reject
+    True
+    """
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        validation.positive("weight", self.weight)
+
+    def __str__(self) -> str:
+        return "largest difference of one column"
+
+
+AnyClass = KernelClass | AdditiveClass | ColumnsClass
 
 
 def default_classes() -> tuple[KernelClass, ...]:
@@ -186,7 +256,7 @@ class FullSampleTest(Procedure):
     0.001
     """
 
-    classes: tuple[KernelClass | ScaleFamily, ...] = field(default_factory=default_classes)
+    classes: tuple[AnyClass | ScaleFamily, ...] = field(default_factory=default_classes)
     fixed: tuple[Kernel, ...] = ()
     penalty_quantile: float = 0.9
     bins: int = TARGET_BINS
@@ -199,7 +269,7 @@ class FullSampleTest(Procedure):
 
     def __post_init__(self) -> None:
         listed = self.classes if isinstance(self.classes, Sequence) else (self.classes,)
-        object.__setattr__(self, "classes", tuple(c if isinstance(c, KernelClass) else KernelClass(c) for c in listed))
+        object.__setattr__(self, "classes", tuple(c if isinstance(c, AnyClass) else KernelClass(c) for c in listed))
         object.__setattr__(self, "fixed", tuple(self.fixed))
         if not self.classes and not self.fixed:
             raise InputError("The full-sample test needs at least one kernel class. Got none.")
@@ -235,17 +305,21 @@ class FullSampleTest(Procedure):
             _ScoredClass.of(path, one, self.penalty_quantile) for one, path in self.paths(views, one_column=one_column)
         ]
         scored_classes += [_ScoredClass.fixed(kernel, views[None], self.penalty_quantile) for kernel in self.fixed]
+        by_column = [one for one in self.classes if not isinstance(one, KernelClass)]
+        if by_column:
+            columns = column_sums(pool, preparations[None], layout)
+            scored_classes += [_ScoredClass.of_columns(columns, one, self.penalty_quantile) for one in by_column]
         totals = np.max([one.total for one in scored_classes], axis=0)
         ranking = Ranking.of(totals, tolerance=SCORE_TIE, exhaustive=layout.labels.exhaustive)
-        winner, member = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
+        winner, member = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf))) or (None, None)
         spectral, linear = any(one.spectral for one in scored_classes), views[None].linear
         return self.conclude(
             pool,
             options,
             ranking,
             tested_sizes=(layout.m, layout.n),
-            kernel=scored_classes[winner].kernel(member),
-            preparation=preparations[scored_classes[winner].scale],
+            kernel=None if winner is None else scored_classes[winner].kernel(member),
+            preparation=preparations[None if winner is None else scored_classes[winner].scale],
             notes=layout.left_out,
             evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
             engine=Engine.of(
@@ -285,7 +359,8 @@ class FullSampleTest(Procedure):
         """Return the classes by coordinates and geometry; one column has only one set of coordinates."""
         groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
         for one in self.classes:
-            assert isinstance(one, KernelClass)
+            if not isinstance(one, KernelClass):
+                continue
             chosen = replace(one, scale=None) if one_column and not one.family.about_origin else one
             group = groups.setdefault((chosen.scale, chosen.family.geometry), [])
             if not any(chosen._searches_within(other) for other in group):
@@ -299,7 +374,7 @@ class _ScoredClass:
 
     path: ClassPath
     total: Array
-    kernel: Callable[[int], Kernel]
+    kernel: Callable[[int], Kernel] | None  # of each member; None where columns are compared one by one
     scale: str | None = None
     spectral: bool = False
     about_origin: bool = False
@@ -307,10 +382,25 @@ class _ScoredClass:
     @classmethod
     def of(cls, path: MemberPath, one: KernelClass, quantile: float) -> _ScoredClass:
         """Score a class."""
+        path = path.summed() if one.summed else path
         shown = {"name": str(one), "label": one.label, "coordinates": one.coordinates, "bandwidths": path.bandwidths}
         found, total = _score(path.mmd2, one.weight, quantile, gammas=path.gammas, **shown)
         members = replace(path, mmd2=np.empty(0))  # which is not needed any more, and large
         return cls(found, total, members.kernel, one.scale, bool(one.gammas), one.family.about_origin)
+
+    @classmethod
+    def of_columns(cls, columns: ColumnSums, one: AdditiveClass | ColumnsClass, quantile: float) -> _ScoredClass:
+        """Score a class of columns, which has no kernel of rows as they come."""
+        none = np.empty(0)
+        shown = {"name": str(one), "label": str(one), "coordinates": "", "bandwidths": none}
+        if isinstance(one, AdditiveClass):
+            members = np.array(one.gammas or (UNREGULARISED,))
+            found, total = _score(columns.additive(one.gammas), one.weight, quantile, gammas=members, **shown)
+        else:
+            penalty = _penalty(columns.largest, one.weight, quantile)
+            found = ClassPath(mmd2=none, gammas=none, scores=columns.scores, penalty=penalty, **shown)
+            total = columns.largest - penalty
+        return cls(found, total, None)
 
     @classmethod
     def fixed(cls, kernel: Kernel, view: View, quantile: float) -> _ScoredClass:
@@ -321,7 +411,7 @@ class _ScoredClass:
         return cls(*_score(values, 1.0, quantile, **shown), lambda _: kernel)
 
 
-def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> tuple[int, int]:
+def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> tuple[int, int] | None:
     """Return the class and member to report and to explain by: the simplest one that shows the difference alone.
 
     A clear difference is seen by many members, and the sharpest of them, which divides by the smallest variances, says least
@@ -329,9 +419,13 @@ def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> tuple
     spectral parameter comes first, the squared MMD itself before any, and of those the kernels that see where rows are before
     those that see how far from the origin; where there are none, the member that the statistic is of.
     """
-    best = max(range(len(scored_classes)), key=lambda c: scored_classes[c].path.criterion)
+    shown = [c for c, scored_class in enumerate(scored_classes) if scored_class.kernel is not None]
+    if not shown:
+        return None
+    best = max(shown, key=lambda c: scored_classes[c].path.criterion)
     able = []
-    for c, scored_class in enumerate(scored_classes):
+    for c in shown:
+        scored_class = scored_classes[c]
         one = scored_class.path
         gammas = one.gammas if len(one.gammas) else np.full(len(one.scores), UNREGULARISED)
         for j in np.flatnonzero(one.scores - one.penalty > threshold + SCORE_TIE):
@@ -350,5 +444,9 @@ def _score(mmd2: Array, weight: float, quantile: float, **shown: Any) -> tuple[C
         scores = tail_scores(row[None])[0]
         first[j] = scores[0]
         np.maximum(evidence, scores, out=evidence)
-    penalty = float(np.quantile(evidence, quantile)) - float(np.log(weight))
+    penalty = _penalty(evidence, weight, quantile)
     return ClassPath(mmd2=mmd2[:, 0].copy(), scores=first, penalty=penalty, **shown), evidence - penalty
+
+
+def _penalty(evidence: Array, weight: float, quantile: float) -> float:
+    return float(np.quantile(evidence, quantile)) - float(np.log(weight))
