@@ -1,8 +1,9 @@
 """Columns under every relabeling: each by itself, and all of them in one additive kernel.
 
-The additive kernel is a sum over columns of kernels of one column: of numbers on their pooled ranks, of categories on their levels,
-and a mark of what is missing. Each is centred and divided by its norm, so that columns are heard alike. Of ranks it is the heat
-kernel on (0, 1), whose eigenfunctions are cosines: six of them are features enough, so that sums over units are linear in the rows.
+The additive kernel is a sum over columns of kernels of one column: of numbers on their pooled ranks, of categories on their
+levels, and a mark of what is missing. Each is centred and divided by its norm, so that columns are heard alike. Of ranks it is
+the heat kernel on (0, 1), whose eigenfunctions are cosines: six of them are features enough, so that sums over units cost time
+linear in the rows.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def _blocks(column: ReadColumn, form: Form) -> Iterator[Array]:
 
 
 def _larger(values: Array) -> Array:
-    return (values == values.max()).astype(np.float64)[:, None]
+    return np.asarray(values == values.max(), dtype=np.float64)[:, None]
 
 
 def _cosines(ranks: Array) -> Array:
@@ -102,7 +103,7 @@ def _cosines(ranks: Array) -> Array:
     found = [np.ones_like(first), first]
     for _ in range(1, COSINES):
         found.append(2 * first * found[-1] - found[-2])
-    return np.column_stack(found[1:]) * np.sqrt(WEIGHTS)
+    return np.asarray(np.column_stack(found[1:]) * np.sqrt(WEIGHTS))
 
 
 def _principal(sums: Array, some: Array) -> Directions:

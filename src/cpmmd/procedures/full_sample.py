@@ -305,21 +305,21 @@ class FullSampleTest(Procedure):
             _ScoredClass.of(path, one, self.penalty_quantile) for one, path in self.paths(views, one_column=one_column)
         ]
         scored_classes += [_ScoredClass.fixed(kernel, views[None], self.penalty_quantile) for kernel in self.fixed]
-        by_column = [one for one in self.classes if not isinstance(one, KernelClass)]
+        by_column = [one for one in self.classes if isinstance(one, (AdditiveClass, ColumnsClass))]
         if by_column:
             columns = column_sums(pool, preparations[None], layout)
             scored_classes += [_ScoredClass.of_columns(columns, one, self.penalty_quantile) for one in by_column]
         totals = np.max([one.total for one in scored_classes], axis=0)
         ranking = Ranking.of(totals, tolerance=SCORE_TIE, exhaustive=layout.labels.exhaustive)
-        winner, member = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf))) or (None, None)
+        shown = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
         spectral, linear = any(one.spectral for one in scored_classes), views[None].linear
         return self.conclude(
             pool,
             options,
             ranking,
             tested_sizes=(layout.m, layout.n),
-            kernel=None if winner is None else scored_classes[winner].kernel(member),
-            preparation=preparations[None if winner is None else scored_classes[winner].scale],
+            kernel=None if shown is None else shown.kernel,
+            preparation=preparations[None if shown is None else shown.of.scale],
             notes=layout.left_out,
             evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
             engine=Engine.of(
@@ -328,7 +328,10 @@ class FullSampleTest(Procedure):
                 views[None].variance_rows if spectral else None,
                 linear=linear,
             ),
-            classes=tuple(replace(one.path, selected=member if i == winner else None) for i, one in enumerate(scored_classes)),
+            classes=tuple(
+                replace(one.path, selected=shown.member) if shown is not None and one is shown.of else one.path
+                for one in scored_classes
+            ),
         )
 
     def paths(self, views: Views, *, one_column: bool = False) -> Iterator[tuple[KernelClass, MemberPath]]:
@@ -374,7 +377,7 @@ class _ScoredClass:
 
     path: ClassPath
     total: Array
-    kernel: Callable[[int], Kernel] | None  # of each member; None where columns are compared one by one
+    kernel: Callable[[int], Kernel] | None = None  # of each member; None for classes of columns
     scale: str | None = None
     spectral: bool = False
     about_origin: bool = False
@@ -392,7 +395,7 @@ class _ScoredClass:
     def of_columns(cls, columns: ColumnSums, one: AdditiveClass | ColumnsClass, quantile: float) -> _ScoredClass:
         """Score a class of columns, which has no kernel of rows as they come."""
         none = np.empty(0)
-        shown = {"name": str(one), "label": str(one), "coordinates": "", "bandwidths": none}
+        shown: dict[str, Any] = {"name": str(one), "label": str(one), "coordinates": "", "bandwidths": none}
         if isinstance(one, AdditiveClass):
             members = np.array(one.gammas or (UNREGULARISED,))
             found, total = _score(columns.additive(one.gammas), one.weight, quantile, gammas=members, **shown)
@@ -400,7 +403,7 @@ class _ScoredClass:
             penalty = _penalty(columns.largest, one.weight, quantile)
             found = ClassPath(mmd2=none, gammas=none, scores=columns.scores, penalty=penalty, **shown)
             total = columns.largest - penalty
-        return cls(found, total, None)
+        return cls(found, total)
 
     @classmethod
     def fixed(cls, kernel: Kernel, view: View, quantile: float) -> _ScoredClass:
@@ -411,27 +414,40 @@ class _ScoredClass:
         return cls(*_score(values, 1.0, quantile, **shown), lambda _: kernel)
 
 
-def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> tuple[int, int] | None:
-    """Return the class and member to report and to explain by: the simplest one that shows the difference alone.
+@dataclass(frozen=True, eq=False)
+class _ShownKernel:
+    """The kernel that a result has, a member of a class."""
+
+    of: _ScoredClass
+    member: int
+    kernel: Kernel
+
+
+def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> _ShownKernel | None:
+    """Return the kernel to report and to explain by: the simplest one that shows the difference alone.
 
     A clear difference is seen by many members, and the sharpest of them, which divides by the smallest variances, says least
     about where it is. So among those whose evidence less penalty is above every other relabeling's statistic, the largest
     spectral parameter comes first, the squared MMD itself before any, and of those the kernels that see where rows are before
-    those that see how far from the origin; where there are none, the member that the statistic is of.
+    those that see how far from the origin; where there are none, the best member of a class that has kernels.
     """
-    shown = [c for c, scored_class in enumerate(scored_classes) if scored_class.kernel is not None]
-    if not shown:
-        return None
-    best = max(shown, key=lambda c: scored_classes[c].path.criterion)
+    with_kernels = [one for one in scored_classes if one.kernel is not None]
     able = []
-    for c in shown:
-        scored_class = scored_classes[c]
+    for c, scored_class in enumerate(with_kernels):
         one = scored_class.path
         gammas = one.gammas if len(one.gammas) else np.full(len(one.scores), UNREGULARISED)
         for j in np.flatnonzero(one.scores - one.penalty > threshold + SCORE_TIE):
             able.append((-float(gammas[j]), scored_class.about_origin, float(one.penalty - one.scores[j]), c, int(j)))
-    *_, winner, member = min(able) if able else (best, scored_classes[best].path.best)
-    return winner, member
+    if able:
+        *_, c, member = min(able)
+        winner = with_kernels[c]
+    elif with_kernels:
+        winner = max(with_kernels, key=lambda one: one.path.criterion)
+        member = winner.path.best
+    else:
+        return None
+    assert winner.kernel is not None
+    return _ShownKernel(winner, member, winner.kernel(member))
 
 
 def _score(mmd2: Array, weight: float, quantile: float, **shown: Any) -> tuple[ClassPath, Array]:
