@@ -108,14 +108,14 @@ def scores_of(panel: str, draw: int) -> dict[str, np.ndarray]:
     layout = Layout.cut(pool.m, pool.n, None, bin_stream).draw(RELABELINGS, label_stream)
     order = sample_stream.permutation(pool.m + pool.n)
     preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
-    one_column, landmarks = len(preparations[None].features) == 1, landmark_count(len(layout.rows))
+    landmarks = landmark_count(len(layout.rows))
     views = {
         scale: View(partial(fitted.transform, pool), layout, order, DEFAULT_LIMIT, landmarks)
         for scale, fitted in preparations.items()
     }
     found = {}
     for name, one in CANDIDATES.items():
-        for _, path in FullSampleTest(classes=(one,)).paths(views, one_column=one_column):
+        for _, path in FullSampleTest().paths((one,), views):
             found[name] = tail_scores(path.mmd2).astype(np.float32)
     return found
 

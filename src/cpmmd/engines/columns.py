@@ -37,9 +37,7 @@ class ColumnSums:
     """What columns are under every relabeling, and their features summed over units."""
 
     layout: Layout
-    names: tuple[str, ...]
-    scores: Array  # of every column on the labels as they came
-    largest: Array  # score of any column, a relabeling each
+    largest: Array  # the largest score of any column, a relabeling each
     sums: Array  # units x features of the additive kernel
     some: Array  # features of rows that variances are taken over, chosen without looking at labels
 
@@ -60,18 +58,18 @@ def column_sums(pool: Pool, preparation: Preparation, layout: Layout) -> ColumnS
     count = COVARIANCE_ROWS if COSINES * len(columns) <= MOST_FEATURES else MOST_FEATURES
     varied = slice(None, None, -(-rows // count))  # units stand in an order that does not look at labels
     step = max(1, ROOM // (8 * (WIDEST * layout.count + 3 * rows)))
-    scores, largest, sums, some = [], np.zeros(len(layout.labels)), [], []
+    largest = np.zeros(len(layout.labels))
+    sums: list[Array] = []
+    some: list[Array] = []
     for start in range(0, len(columns), step):
         read = list(read_columns(pool, columns[start : start + step], layout, strata))
         for scored in score_columns([column.features for column in read], layout):
-            scores.append(float(scored.scores[0]))
             np.maximum(largest, scored.scores, out=largest)
         for block in (block for column in read for block in _blocks(column, form)):
             sums.append(layout.sums(block))
             some.append(block[varied].copy())
     empty = np.empty((layout.count, 0))
-    names = tuple(column.label for column in columns)
-    return ColumnSums(layout, names, np.array(scores), largest, np.hstack([empty, *sums]), np.hstack(some) if some else empty)
+    return ColumnSums(layout, largest, np.hstack([empty, *sums]), np.hstack(some) if some else empty)
 
 
 def _blocks(column: ReadColumn, form: Form) -> Iterator[Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,8 @@ from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.outcome import ClassPath, Evidence, TestResult
 
 RATIO = float(GRID_RATIO)
+FEW_COLUMNS = 2
+ONE_UNIT = 2.0  # columns whose standard deviations differ by no more than this factor count as in one unit
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
 
 
@@ -201,18 +203,25 @@ class ColumnsClass:
 AnyClass = KernelClass | AdditiveClass | ColumnsClass
 
 
-def default_classes() -> tuple[KernelClass, ...]:
-    """Return the classes chosen in docs/theory/full-sample.md."""
-    gaussian = Bandwidth("gaussian")
-    return (
+def default_classes(columns: int) -> tuple[AnyClass, ...]:
+    """Return the classes for data of so many columns, chosen in docs/theory/full-sample.md.
+
+    In one or two columns the L1 norm is nearly the Euclidean one, and sums over columns see little that kernels do not.
+    """
+    gaussian, few = Bandwidth("gaussian"), columns <= FEW_COLUMNS
+    every: tuple[AnyClass, ...] = (
         KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5),
         KernelClass(gaussian, narrowest=1 / 4, widest=1, ratio=4, gammas=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)),
-        KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)),
         KernelClass(gaussian, "standard", narrowest=1, widest=1),
         KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=(1e-1, 1e-2, 1e-3, 1e-4), weight=0.5),
+        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=2 if few else 1),
         KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.5),
         KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7),
     )
+    if few:
+        return every
+    sums = KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2))
+    return (*every, sums, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass())
 
 
 @dataclass(frozen=True)
@@ -221,8 +230,9 @@ class FullSampleTest(Procedure):
 
     Parameters
     ----------
-    classes : tuple of KernelClass or kernel families
-        What to choose from: families, or :class:`KernelClass` to ask for standardised coordinates.
+    classes : tuple of classes or kernel families, optional
+        What to choose from: families, or :class:`KernelClass` to ask for standardised coordinates, :class:`AdditiveClass` and
+        :class:`ColumnsClass`. None is what the documentation lists for as many columns as the data have.
     fixed : tuple of Kernel
         Kernels chosen on other data (a trained one, say), each one more class without a bandwidth.
     penalty_quantile : float
@@ -256,7 +266,7 @@ class FullSampleTest(Procedure):
     0.001
     """
 
-    classes: tuple[AnyClass | ScaleFamily, ...] = field(default_factory=default_classes)
+    classes: tuple[AnyClass | ScaleFamily, ...] | None = None
     fixed: tuple[Kernel, ...] = ()
     penalty_quantile: float = 0.9
     bins: int = TARGET_BINS
@@ -268,10 +278,11 @@ class FullSampleTest(Procedure):
     statistic_meaning = "the best class's score -log p less its penalty"
 
     def __post_init__(self) -> None:
-        listed = self.classes if isinstance(self.classes, Sequence) else (self.classes,)
-        object.__setattr__(self, "classes", tuple(c if isinstance(c, AnyClass) else KernelClass(c) for c in listed))
+        if self.classes is not None:
+            listed = self.classes if isinstance(self.classes, Sequence) else (self.classes,)
+            object.__setattr__(self, "classes", tuple(c if isinstance(c, AnyClass) else KernelClass(c) for c in listed))
         object.__setattr__(self, "fixed", tuple(self.fixed))
-        if not self.classes and not self.fixed:
+        if self.classes == () and not self.fixed:
             raise InputError("The full-sample test needs at least one kernel class. Got none.")
         validation.open_unit("penalty_quantile", self.penalty_quantile)
         validation.whole("bins", self.bins, at_least=10)
@@ -300,12 +311,10 @@ class FullSampleTest(Procedure):
             scale: View(partial(fitted.transform, pool), layout, order, options.memory_limit, *sizes)
             for scale, fitted in preparations.items()
         }
-        one_column = len(preparations[None].features) == 1
-        scored_classes = [
-            _ScoredClass.of(path, one, self.penalty_quantile) for one, path in self.paths(views, one_column=one_column)
-        ]
+        classes = _without_twins(self.classes_for(pool), preparations)
+        scored_classes = [_ScoredClass.of(path, one, self.penalty_quantile) for one, path in self.paths(classes, views)]
         scored_classes += [_ScoredClass.fixed(kernel, views[None], self.penalty_quantile) for kernel in self.fixed]
-        by_column = [one for one in self.classes if isinstance(one, (AdditiveClass, ColumnsClass))]
+        by_column = [one for one in classes if isinstance(one, (AdditiveClass, ColumnsClass))]
         if by_column:
             columns = column_sums(pool, preparations[None], layout)
             scored_classes += [_ScoredClass.of_columns(columns, one, self.penalty_quantile) for one in by_column]
@@ -334,41 +343,48 @@ class FullSampleTest(Procedure):
             ),
         )
 
-    def paths(self, views: Views, *, one_column: bool = False) -> Iterator[tuple[KernelClass, MemberPath]]:
-        """Yield every class with the statistics of its members; those of one geometry are computed together.
+    def classes_for(self, pool: Pool) -> tuple[AnyClass, ...]:
+        """Return the classes that compete on a pool."""
+        if self.classes is None:
+            return default_classes(len(pool.columns))
+        return tuple(one for one in self.classes if isinstance(one, AnyClass))
 
-        Parameters
-        ----------
-        views : mapping of str or None to View
-            The pool in raw and in standardised coordinates.
-        one_column : bool
-            Whether the data have one column, whose coordinates are one.
-
-        Returns
-        -------
-        iterator of tuple
-            A class, and the statistic of each of its members under every relabeling.
-        """
-        for scale, classes in self._groups(one_column=one_column):
+    def paths(self, classes: Sequence[AnyClass], views: Views) -> Iterator[tuple[KernelClass, MemberPath]]:
+        """Yield every class of kernels with its members under every relabeling; those of one geometry are computed together."""
+        groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
+        for one in classes:
+            if isinstance(one, KernelClass):
+                groups.setdefault((one.scale, one.family.geometry), []).append(one)
+        for (scale, _), group in groups.items():
             view = views[scale]
-            pairwise = [] if view.linear else [one for one in classes if not one.gammas]
-            landmark = [one for one in classes if one not in pairwise]
+            pairwise = [] if view.linear else [one for one in group if not one.gammas]
+            landmark = [one for one in group if one not in pairwise]
             if pairwise:
                 yield from zip(pairwise, geometry_paths(view, [one.grid for one in pairwise]), strict=True)
             if landmark:
                 yield from zip(landmark, landmark_paths(view, [one.grid for one in landmark]), strict=True)
 
-    def _groups(self, *, one_column: bool) -> list[tuple[str | None, list[KernelClass]]]:
-        """Return the classes by coordinates and geometry; one column has only one set of coordinates."""
-        groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
-        for one in self.classes:
-            if not isinstance(one, KernelClass):
-                continue
-            chosen = replace(one, scale=None) if one_column and not one.family.about_origin else one
-            group = groups.setdefault((chosen.scale, chosen.family.geometry), [])
-            if not any(chosen._searches_within(other) for other in group):
-                group.append(chosen)
-        return [(scale, classes) for (scale, _), classes in groups.items()]
+
+def _without_twins(classes: Sequence[AnyClass], preparations: Mapping[str | None, Preparation]) -> list[AnyClass]:
+    """Return the classes, without those on standardised columns that find what one on raw columns of one unit finds.
+
+    Whether columns have one unit is for the pooled rows. One column has one set of coordinates, but for families that look at
+    distances from the origin.
+    """
+    raw, standard = preparations[None], preparations["standard"]
+    spreads = standard.scale / raw.scale
+    if len(raw.features) > len(spreads):  # of one-hot columns and marks, whose size is fixed
+        spreads = np.append(spreads, 1.0)
+    one_unit = bool(spreads.max() <= ONE_UNIT * spreads.min())
+    kept: list[AnyClass] = []
+    for one in classes:
+        if not isinstance(one, KernelClass):
+            kept.append(one)
+            continue
+        twin = replace(one, scale=None) if one_unit and not one.family.about_origin else one
+        if not any(twin._searches_within(other) for other in kept if isinstance(other, KernelClass)):
+            kept.append(twin if len(raw.features) == 1 else one)
+    return kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,12 +413,10 @@ class _ScoredClass:
         none = np.empty(0)
         shown: dict[str, Any] = {"name": str(one), "label": str(one), "coordinates": "", "bandwidths": none}
         if isinstance(one, AdditiveClass):
-            members = np.array(one.gammas or (UNREGULARISED,))
-            found, total = _score(columns.additive(one.gammas), one.weight, quantile, gammas=members, **shown)
+            members, values = np.array(one.gammas or (UNREGULARISED,)), columns.additive(one.gammas)
         else:
-            penalty = _penalty(columns.largest, one.weight, quantile)
-            found = ClassPath(mmd2=none, gammas=none, scores=columns.scores, penalty=penalty, **shown)
-            total = columns.largest - penalty
+            members, values = none, columns.largest[None]
+        found, total = _score(values, one.weight, quantile, gammas=members, **shown)
         return cls(found, total)
 
     @classmethod
@@ -460,9 +474,5 @@ def _score(mmd2: Array, weight: float, quantile: float, **shown: Any) -> tuple[C
         scores = tail_scores(row[None])[0]
         first[j] = scores[0]
         np.maximum(evidence, scores, out=evidence)
-    penalty = _penalty(evidence, weight, quantile)
+    penalty = float(np.quantile(evidence, quantile)) - float(np.log(weight))
     return ClassPath(mmd2=mmd2[:, 0].copy(), scores=first, penalty=penalty, **shown), evidence - penalty
-
-
-def _penalty(evidence: Array, weight: float, quantile: float) -> float:
-    return float(np.quantile(evidence, quantile)) - float(np.log(weight))
