@@ -13,7 +13,9 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.layout import Layout
 from cpmmd.explain.column_table import difference_tables
-from cpmmd.explain.columns import (
+from cpmmd.explain.differences import PairDifference
+from cpmmd.explain.effects import distribution_effect, mean_effect, sd_effect, share_effect
+from cpmmd.statistics.columns import (
     adjusted_pvalues,
     category_levels,
     columns_of,
@@ -22,9 +24,8 @@ from cpmmd.explain.columns import (
     read_columns,
     score_columns,
 )
-from cpmmd.explain.differences import PairDifference
-from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, sd_effect, share_effect
-from cpmmd.explain.strata import Strata, UnitSums, ranks_inside
+from cpmmd.statistics.samples import Sample
+from cpmmd.statistics.strata import Strata, UnitSums, ranks_inside
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
 
 RNG = np.random.default_rng(5)
@@ -336,9 +337,7 @@ def test_a_changed_pair_has_a_sentence_that_says_the_columns_look_alike():
     rng = np.random.default_rng(1)
     x, y = (pl.DataFrame(v, schema=["a", "b", "c"]) for v in correlated_pair(rng, columns=3, correlation=0.8))
     explanation = two_sample_test(x, y, rng=0).explain(names=("march", "april"))
-    assert explanation.where.startswith(
-        "No single column differs, but the correlation of 'a' and 'b' changed ("
-    )
+    assert explanation.where.startswith("No single column differs, but the correlation of 'a' and 'b' changed (")
     assert explanation.differing_pairs[0].words == "more strongly correlated"
     assert not explanation.differing
 

@@ -23,8 +23,8 @@ from cpmmd.data.design import PAIR
 from cpmmd.data.pool import Pool
 from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.layout import Layout
-from cpmmd.explain.samples import ROUNDING, Sample, WeighedSample, stratum_means
 from cpmmd.statistics.mmd import witness
+from cpmmd.statistics.samples import ROUNDING, Sample, WeighedSample, stratum_means
 
 ALL = slice(None)
 FEWEST = 5  # rows of a level that counts on its own: with fewer, it dominates a chi-square

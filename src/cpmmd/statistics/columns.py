@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from itertools import chain, product
 
@@ -21,15 +22,26 @@ from cpmmd.data.preparation import MAX_LEVELS, MISSING, OTHER, Preparation
 from cpmmd.data.table import SECONDS_A_DAY
 from cpmmd.draws.layout import Layout
 from cpmmd.evidence import tail_scores
-from cpmmd.explain.differences import Change
-from cpmmd.explain.samples import Sample
-from cpmmd.explain.strata import FEWEST, Features, Statistic, Strata, UnitSums
+from cpmmd.statistics.samples import Sample
+from cpmmd.statistics.strata import FEWEST, Features, Statistic, Strata, UnitSums
 
 PATCHES = 8  # most patches along each side of an image
 CHANNELS = 4  # a first or last axis of at most this length holds colours
 CLASSES = 32  # of pooled ranks, between which distribution functions are compared
 TIE = 1e-9  # of a score: rounding must not split the ties of discrete data
 TOGETHER = 2048  # features in one product: 16 MB under 999 permutations
+
+
+class Change(StrEnum):
+    """What changed in a column."""
+
+    LOCATION = "location"
+    SCALE = "scale"
+    SHAPE = "shape"
+    SHARE = "share"
+    MISSING = "missing"
+
+
 # The share of missing values has three times the weight of any other statistic of its column: it is one of five, most of which
 # detect the same changes, and nothing else detects this one (measured: see docs/theory/where.md).
 WEIGHTS: dict[str, float] = {Change.MISSING: 3.0}
