@@ -162,7 +162,7 @@ def test_every_method_explains_itself(method):
     assert json.loads(json.dumps(explanation.to_dict()))["sentence"] == explanation.sentence
     assert explanation.columns[0].name == "1"
     assert explanation.held_out == (result.sizes != result.tested_sizes)
-    assert explanation.held_out == (not any("chosen on these rows" in note for note in explanation.notes))
+    assert explanation.held_out == (not any("chosen on the same rows" in note for note in explanation.notes))
     assert (len(explanation.rows_x), len(explanation.rows_y)) == result.tested_sizes
     if explanation.held_out:
         np.testing.assert_array_equal(np.r_[explanation.rows_x, 40 + explanation.rows_y], result.evidence.tested)
@@ -378,3 +378,29 @@ def test_one_row_or_one_block_of_a_sample_has_no_auc_and_no_sentence_on_it(tmp_p
 def test_an_explanation_is_neither_true_nor_false():
     with pytest.raises(TypeError, match=r"truth value of Explanation is ambiguous. Use `.differing`"):
         bool(explained(X, Y, n_permutations=99).explain())
+
+
+def test_explanations_have_a_short_repr():
+    explanation = explained(RNG.normal(size=(60, 30)), RNG.normal(size=(60, 30)) + np.eye(30)[4] * 3).explain()
+    assert repr(explanation) == f"<Explanation: {explanation.where} 1 of 30 columns differs; print it for all>"
+    assert repr(explanation.columns[0]) == f"<ColumnDifference of column 4: higher, {explanation.columns[0].effect}, p = 0.001>"
+    assert repr(explanation.columns[1]) == f"<ColumnDifference of column {explanation.columns[1].name}: p = " + (
+        f"{explanation.columns[1].pvalue:.3g}>"
+    )
+    first = explanation.pairs[0]
+    x, y = first.correlations
+    assert repr(first) == f"<PairDifference of {' and '.join(first.labels)}: correlation {x} and {y}, p = {first.pvalue:.3g}>"
+    for value in (explanation.auc, explanation.top_x[0], explanation):
+        assert len(repr(value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("pvalue", "result.pvalue"), ("p_value", "result.pvalue"), ("reject", ".differing"), ("effect", ".auc"), ("told", ".auc_sentence")],
+)
+def test_an_attribute_that_is_elsewhere_is_named(name, hint):
+    explanation = explained(X, Y, n_permutations=99).explain()
+    with pytest.raises(AttributeError, match=hint):
+        getattr(explanation, name)
+    assert not hasattr(explanation, "anything")
+    assert pickle.loads(pickle.dumps(explanation)).sentence == explanation.sentence

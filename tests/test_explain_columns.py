@@ -22,7 +22,8 @@ from cpmmd.explain.columns import (
     read_columns,
     score_columns,
 )
-from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, sd_effect, share_effect
+from cpmmd.explain.differences import PairDifference
+from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, share_effect, sd_effect
 from cpmmd.explain.strata import Strata, UnitSums, ranks_inside
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
 
@@ -35,10 +36,10 @@ RNG = np.random.default_rng(5)
 def statistics_of(features, labels):
     """Return every statistic of one labeling of the rows, each a unit of its own."""
     found = {}
-    for one in features:
-        m, n = one.base[labels].sum(), one.base[~labels].sum()
-        apart = one.sums[labels].sum(axis=0) / m - one.sums[~labels].sum(axis=0) / n
-        found |= {name: statistic((apart * np.sqrt(m * n / (m + n)))[None])[0] for name, statistic in one.statistics.items()}
+    for sums in features:
+        m, n = sums.base[labels].sum(), sums.base[~labels].sum()
+        apart = sums.sums[labels].sum(axis=0) / m - sums.sums[~labels].sum(axis=0) / n
+        found |= {name: statistic((apart * np.sqrt(m * n / (m + n)))[None])[0] for name, statistic in sums.statistics.items()}
     return found
 
 
@@ -336,9 +337,9 @@ def test_a_changed_pair_has_a_sentence_that_says_the_columns_look_alike():
     x, y = (pl.DataFrame(v, schema=["a", "b", "c"]) for v in correlated_pair(rng, columns=3, correlation=0.8))
     explanation = two_sample_test(x, y, rng=0).explain(names=("march", "april"))
     assert explanation.where.startswith(
-        "The columns look alike one by one; what changed is how 'a' and 'b' go together (correlation "
+        "No single column differs, but the correlation of 'a' and 'b' changed ("
     )
-    assert explanation.differing_pairs[0].words == "go together more closely"
+    assert explanation.differing_pairs[0].words == "more strongly correlated"
     assert not explanation.differing
 
 
@@ -371,15 +372,15 @@ def rows_of(**columns):
 SUSPICIOUS = {
     "counter": ({"n": (np.arange(60), np.arange(60, 120))}, "counts the rows"),
     "index": ({"Unnamed: 0": (np.arange(60), np.arange(60))}, "counts the rows"),
-    "id": ({"user_id": (RNG.permutation(60) * 7, 1000 + RNG.permutation(60) * 3)}, "identifiers"),
-    "text id": ({"k": ([f"a{i}" for i in range(60)], [f"b{i}" for i in range(60)])}, "identifiers"),
-    "key": ({"source": (["old"] * 30 + ["older"] * 30, ["new"] * 60)}, "no value is in both"),
+    "id": ({"user_id": (RNG.permutation(60) * 7, 1000 + RNG.permutation(60) * 3)}, "like an identifier"),
+    "text id": ({"k": ([f"a{i}" for i in range(60)], [f"b{i}" for i in range(60)])}, "like an identifier"),
+    "key": ({"source": (["old"] * 30 + ["older"] * 30, ["new"] * 60)}, "no value in common"),
     "constant": ({"version": (np.full(60, 2.0), RNG.integers(2, 6, 60).astype(float))}, "always 2 in a"),
     "clock": (
         {"at": tuple(np.datetime64(d) + RNG.integers(0, 28, 60).astype("timedelta64[D]") for d in ("2024-01-01", "2024-03-01"))},
-        "a clock",
+        "after the last date",
     ),
-    "apart": ({"level": (RNG.normal(size=60), 100 + RNG.normal(size=60))}, "apart alone"),
+    "apart": ({"level": (RNG.normal(size=60), 100 + RNG.normal(size=60))}, "above the largest value"),
 }
 
 
@@ -406,7 +407,7 @@ def test_ordinary_columns_are_not_suspicious_and_the_others_are_not_masked():
     assert [one.name for one in explanation.suspicious] == ["n"]
     assert {c.name for c in explanation.differing} == {"n", "v"}
     assert "still differ" in explanation.where
-    assert "higher in 'v'" in explanation.where
+    assert "'v' is higher in" in explanation.where
 
 
 def test_the_auc_counts_groups():
@@ -425,3 +426,96 @@ def test_the_auc_counts_groups():
         held += designed.low <= 0.5 <= designed.high
     assert held >= 33  # 38 expected at 95%; fewer than 33 has probability .004
     assert np.median(widths) > 1.5
+
+
+# --- traps ------------------------------------------------------------------------------------------------------------
+
+
+def pair_of(x, y, **known):
+    return PairDifference(("a", "b"), ("a", "b"), 0.002, "more strongly correlated", x, y, significant=True, **known)
+
+
+def test_significant_pairs_are_ordered_by_how_much_their_correlation_changed():
+    """The correlation of 0.9975 that became 0.9985 has the smallest p-value, too, but one of 0 that became 0.6 changed more."""
+    rng = np.random.default_rng(14)
+
+    def sample(close, far):
+        a, c = rng.normal(size=(2, 1500))
+        b = close * a + np.sqrt(1 - close**2) * rng.normal(size=1500)
+        return np.column_stack([a, b, c, far * c + np.sqrt(1 - far**2) * rng.normal(size=1500)])
+
+    pairs = difference_of(sample(0.9975, 0.0), sample(0.9985, 0.6), rng, count=499).pairs
+    assert [pair.names for pair in pairs if pair.significant] == [("2", "3"), ("0", "1")]
+    assert pairs[0].pvalue == pairs[1].pvalue
+    rest = [pair.pvalue for pair in pairs if not pair.significant]
+    assert rest == sorted(rest)
+
+
+@pytest.mark.parametrize(
+    ("correlations", "shown"),
+    [
+        ((0.9989, 0.9990), ("0.9989", "0.9990")),
+        ((0.2, 0.6), ("0.20", "0.60")),
+        ((0.5004, 0.4996), ("0.5004", "0.4996")),
+        ((0.999, 0.999), ("1.00", "1.00")),
+    ],
+)
+def test_correlations_that_differ_are_shown_with_digits_that_differ(correlations, shown):
+    assert pair_of(*correlations).correlations == shown
+
+
+def test_a_change_of_correlation_has_cohens_effect_size():
+    assert pair_of(0.0, -0.5).cohens_q == pytest.approx(0.5493, abs=1e-4)  # Cohen (1988), table 4.2.1: z of .5
+
+
+def test_the_column_that_changed_pairs_share_is_named():
+    rng = np.random.default_rng(15)
+    common = rng.normal(size=(2, 600, 1))
+    x, y = (0.8 * common[k] + 0.6 * rng.normal(size=(600, 6)) for k in (0, 1))
+    y[:, 3] *= np.where(rng.random(600) < 0.5, -1, 1)  # its sign is flipped for half of the rows
+    x, y = (pl.DataFrame(values, schema=list("abcdef")) for values in (x, y))
+    explanation = two_sample_test(x, y, rng=0).explain(names=("march", "april"))
+    assert len(explanation.differing_pairs) == 5
+    first = explanation.differing_pairs[0]
+    other = next(name for name in first.names if name != "d")
+    assert explanation.where == (
+        f"No single column differs, but the correlation of 'd' with 5 other columns changed, most that with '{other}' "
+        f"({first.correlations[0]} in march, {first.correlations[1]} in april)."
+    )
+
+
+def test_pairs_of_a_whole_block_of_columns_have_no_column_to_share():
+    rng = np.random.default_rng(16)
+    x = rng.normal(size=(500, 4))
+    y = np.column_stack([0.8 * rng.normal(size=(500, 1)) + 0.6 * rng.normal(size=(500, 3)), rng.normal(size=500)])
+    explanation = two_sample_test(x, y, rng=0).explain()
+    assert len(explanation.differing_pairs) == 3
+    assert "2 more pairs changed" in explanation.where
+    assert "other columns" not in explanation.where
+
+
+@pytest.mark.parametrize("offset", [1e12, -3e13])
+@pytest.mark.parametrize("design", ["", "strata", "pairs"])
+def test_a_shift_far_from_zero_is_a_shift(offset, design):
+    rng = np.random.default_rng(17)
+    rows = np.arange(300)
+    x, y = offset + rng.normal(size=(300, 1)), offset + rng.normal(1, 1, size=(300, 1))
+    given = {"strata": {"strata": (rows % 2, rows % 2)}, "pairs": {"pairs": (rows, rows)}}.get(design, {})
+    (column,) = two_sample_test(x, y, rng=0, n_permutations=99, method="median", **given).explain().columns
+    assert column.words == "higher"
+    assert column.effect.value == pytest.approx((y.mean() - x.mean()) / np.sqrt((x.var() + y.var()) / 2), abs=0.01)
+
+
+def test_a_change_of_scale_far_from_zero_is_one_of_scale():
+    rng = np.random.default_rng(18)
+    x, y = 1e13 + rng.normal(size=(400, 1)), 1e13 + 2 * rng.normal(size=(400, 1))
+    (column,) = two_sample_test(x, y, rng=0, n_permutations=99, method="median").explain().columns
+    assert column.words == "more variable"
+    assert column.effect.value == pytest.approx(y.std() / x.std(), rel=0.01)
+
+
+def test_constants_have_no_effect_however_they_round():
+    for value in (0.1, 1e12, 0.0):
+        x, y = Sample(np.full(7, value), np.arange(7)), Sample(np.full(9, value), np.arange(9))
+        assert mean_effect(x, y) is None
+        assert sd_effect(x, y) is None

@@ -68,7 +68,7 @@ def test_a_shift_inside_sites_is_named_with_its_size_though_the_mix_hides_it():
     np.testing.assert_allclose(np.square([column.sd_x, column.sd_y]), _variances(x, y))
     assert column.effect.low < -0.8 < column.effect.high < -0.5
     assert sum(column.histogram.x) == pytest.approx(1)
-    assert explanation.where.startswith("Inside strata, rows of the second sample are lower in 'price'")
+    assert explanation.where.startswith("Inside strata, 'price' is lower in the second sample")
     assert "same stratum" in explanation.auc_sentence
     assert explanation.auc.low < special.ndtr(0.8 / np.sqrt(2)) + 0.02  # what the best rule reaches inside a site
     assert "same mix of strata" in explanation.compared
