@@ -251,7 +251,7 @@ def say_in_pairs(material: ExplainedRows, tables: Tables, columns: Sequence[Data
         return ""
     values = number_values(material.pool, material.tested, next(column for column in columns if column.name == leading.name))
     sides = [~np.isnan(values) & side for side in (strata.labels, ~strata.labels)]
-    both = np.intersect1d(*(strata.of_row[side] for side in sides))
+    both = np.intersect1d(strata.of_row[sides[0]], strata.of_row[sides[1]])
     x, y = (stratum_means(values[side], strata.of_row[side])[both] for side in sides)
     count = np.count_nonzero(leading.effect.value * (y - x) > 0)
     other, sample = (sanitize(name, LONGEST) for name in names)
