@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from cpmmd import registry
 from cpmmd.core import validation
+from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import map_tasks
 from cpmmd.core.plain import NoTruthValue, PlainDict, plain_dict
 from cpmmd.core.progress import Progress
@@ -100,6 +101,7 @@ class ManyResults(NoTruthValue):
         return "\n".join(lines)
 
 
+@hint_keywords
 def run_many(
     tests: Mapping[str, Pair | Callable[[], Pair]],
     *,
