@@ -300,7 +300,7 @@ def test_a_batch_result_is_one_line_and_one_record():
         "pvalue": 0.01,
         "adjusted": None,
         "statistic": answer.statistic,
-        "effect": None,
+        "auc": None,
         "reject": True,
         "method": "median",
         "seed": answer.result.seed,

@@ -23,7 +23,7 @@ from cpmmd.explain.columns import (
     score_columns,
 )
 from cpmmd.explain.differences import PairDifference
-from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, share_effect, sd_effect
+from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, sd_effect, share_effect
 from cpmmd.explain.strata import Strata, UnitSums, ranks_inside
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
 

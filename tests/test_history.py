@@ -24,7 +24,7 @@ def record(batch="a", **changes):
         "pvalue": 0.25,
         "adjusted": None,
         "statistic": -0.0125,
-        "effect": None,
+        "auc": None,
         "reject": False,
         "method": "cp-full",
         "seed": 4294967295,
@@ -38,7 +38,7 @@ def path(tmp_path):
 
 
 def test_records_come_back_as_they_were_in_the_order_they_came(path):
-    records = [record("b", adjusted=0.5, effect=0.61, reject=True), record("a"), record("ü 日 'quoted'\n", seed=None)]
+    records = [record("b", adjusted=0.5, auc=0.61, reject=True), record("a"), record("ü 日 'quoted'\n", seed=None)]
     with History(path) as history:
         assert [history.append(r) for r in records] == [True, True, True]
         assert history.records() == records

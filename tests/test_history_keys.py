@@ -87,13 +87,14 @@ def test_a_history_of_the_first_version_is_brought_up_to_date(tmp_path):
     columns += "effect REAL, reject INTEGER NOT NULL, method TEXT NOT NULL, seed INTEGER"
     with closing(sqlite3.connect(path)) as old:
         old.execute(f"CREATE TABLE batches (id INTEGER PRIMARY KEY, {columns})")
-        old.execute("INSERT INTO batches VALUES (1, 'monday', '2025-01-06', 9, 0.5, 0.5, 0.1, NULL, 0, 'median', 3)")
+        old.execute("INSERT INTO batches VALUES (1, 'monday', '2025-01-06', 9, 0.5, 0.5, 0.1, 0.75, 0, 'median', 3)")
         old.execute("PRAGMA application_id = 1668312420")
         old.execute("PRAGMA user_version = 1")
         old.commit()
     with History(path) as history:
         (record,) = history.records()
     assert (record["batch"], record["key"], record["pvalue"], record["path"]) == ("monday", "named monday", 0.5, None)
+    assert record["auc"] == 0.75
     with History(path) as again:
         assert again.records() == [record]
 

@@ -79,7 +79,7 @@ def test_a_batch_sent_again_gets_the_record_that_it_got_first(tmp_path, history)
     file = MonitorFile(path, history and tmp_path / history)
     first = [file.update(batch, f"day {i}", path=f"day{i}.csv", explain=True) for i, batch in enumerate(batches)]
     assert any(answer.alarm and answer.columns for answer in first)
-    assert None not in {answer.to_dict()[name] for answer in first for name in ("effect", "statistic", "seed", "path")}
+    assert None not in {answer.to_dict()[name] for answer in first for name in ("auc", "statistic", "seed", "path")}
     for i, (batch, answer) in enumerate(zip(batches, first, strict=True)):
         again = file.update(batch, f"day {i}")
         assert again.known
@@ -135,6 +135,7 @@ def test_a_history_of_the_version_before_opens_and_takes_a_monitor(tmp_path):
     path, batches = saved(tmp_path, 2)
     with History(tmp_path / "history") as history:
         columns = [row[1] for row in history._connection.execute("PRAGMA table_info(batches)")][:13]
+    columns = ["effect" if name == "auc" else name for name in columns]  # as it was called then
     with closing(sqlite3.connect(tmp_path / "old")) as old:
         old.execute(f"CREATE TABLE batches (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, {', '.join(columns[2:])})")
         old.execute("INSERT INTO batches VALUES (1, 'k', 'before', NULL, '2025-01-01', 5, 0.5, 0.5, 0.1, NULL, 0, 'median', 1)")
@@ -145,6 +146,18 @@ def test_a_history_of_the_version_before_opens_and_takes_a_monitor(tmp_path):
     with History(tmp_path / "old") as history:
         assert [record["batch"] for record in history.records()] == ["before", "day 0", "day 1"]
         assert "wealth" not in history.records()[0]
+        assert history.records()[0]["auc"] is None
+
+
+def test_an_auc_that_was_called_effect_is_read_from_a_monitors_file(tmp_path):
+    path, batches = saved(tmp_path)
+    answer = MonitorFile(path).update(batches[0], "day 0", explain=True)
+    description, tensors = read_file(path, lambda *parts: parts, kind="monitor")
+    record = description["recent"][0]
+    record["effect"] = record.pop("auc")
+    write_file(path, tensors, description, kind="monitor")
+    assert MonitorFile(path).read().last_.auc == answer.auc is not None
+    assert MonitorFile(path, tmp_path / "history").records()[0]["auc"] == answer.auc
 
 
 @pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.statistical)])

@@ -82,7 +82,7 @@ def test_checks_are_adjusted_over_the_batches_of_the_call(batches):
     assert [b["pvalue"] for b in found] == [b["pvalue"] for b in alone]  # whatever batches come along
     assert found[2]["adjusted"] == pytest.approx(3 * found[2]["pvalue"])
     assert found[2]["leading_columns"][0] == "v"
-    assert found[2]["effect"] > 0.6
+    assert found[2]["auc"] > 0.6
     assert [b["status"] for b in found] == ["tested"] * 3
 
 
@@ -141,7 +141,7 @@ def test_a_series_is_redrawn_without_a_batch_and_its_repeat_tests(batches, tmp_p
     assert repeat in first.stdout
     again = document(run(*shlex.split(repeat)[1:], "--json", "--no-explain"))["batches"]
     assert [b["status"] for b in again] == ["tested"] * 3 + ["error"]
-    assert all(0 <= b["effect"] <= 1 for b in again[:3])
+    assert all(0 <= b["auc"] <= 1 for b in again[:3])
     drawn = run("check", detector, *history, "--report", tmp_path / "later.md", "--json")
     assert drawn.exit_code == 0
     assert [b["status"] for b in document(drawn)["batches"]] == ["known"] * 3

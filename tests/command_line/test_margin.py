@@ -35,4 +35,4 @@ def test_a_report_of_equivalence(null_pair, tmp_path):
     page = tmp_path / "page.md"
     assert run("test", *null_pair, "--margin", 0.9, "--seed", 4, "--report", page).exit_code == 0
     assert "cpmmd test" in page.read_text()
-    assert "Told apart at most" in page.read_text()
+    assert "AUC at most" in page.read_text()

@@ -210,14 +210,15 @@ class History:
 
     def _know_by_content(self) -> None:
         """Turn a version 1 file, which knew batches by their names, into one of keys: those of old records are of no content."""
-        old = [name for name in COLUMNS if name not in ("key", "path")]
+        names = [name for name in COLUMNS if name not in ("key", "path")]
+        old = ["effect" if name == "auc" else name for name in names]
         with self._transaction():
             if self._pragma("user_version") != 1:  # another process was faster
                 return
             self._connection.execute("ALTER TABLE batches RENAME TO batches_1")
             self._connection.execute(CREATE)
             self._connection.execute(
-                f"INSERT INTO batches (id, key, {', '.join(old)}) SELECT id, 'named ' || batch, {', '.join(old)} FROM batches_1"
+                f"INSERT INTO batches (id, key, {', '.join(names)}) SELECT id, 'named ' || batch, {', '.join(old)} FROM batches_1"
             )
             self._connection.execute("DROP TABLE batches_1")
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -285,14 +286,18 @@ def _sql_values(record: Mapping[str, object]) -> PlainDict:
     monitored = "number" in record
     try:
         # Not strict: 120.0 is a number of rows. What is no number, NaN, is None by then.
-        plain = {"auc" if name == "effect" else name: value for name, value in plain_dict(record).items()}  # as 0.2 called it
-        checked = from_plain(_shape(monitored=monitored), plain, strict=False)
+        checked = from_plain(_shape(monitored=monitored), plain_dict(rename_auc(record)), strict=False)
         values = {name: getattr(checked, name, None) for name in ALL}
         json.dumps(values, ensure_ascii=False).encode()  # SQLite takes no half of a surrogate pair
     except ValueError as error:
         fields = ", ".join(ALL if monitored else COLUMNS)
         raise InputError(f"A batch record must have the fields {fields}, each in its type. Got another: {error}.") from error
     return {name: json.dumps(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def rename_auc(record: Mapping[str, object]) -> PlainDict:
+    """Return a record with its AUC under that name: version 0.2 called it effect."""
+    return {"auc" if name == "effect" else name: value for name, value in record.items()}
 
 
 @contextmanager

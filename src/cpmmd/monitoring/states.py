@@ -36,6 +36,7 @@ from cpmmd.monitoring.answers import MonitorAnswer, Since, content_digest, estim
 from cpmmd.monitoring.bets import Look, Saffron, first_looks, wealth_of
 from cpmmd.monitoring.blocks import Past
 from cpmmd.monitoring.frozen_kernel import FrozenKernel
+from cpmmd.monitoring.history import rename_auc
 from cpmmd.procedures.base import Choice, Procedure
 from cpmmd.questions.options import TestOptions
 from cpmmd.selection.values import Calibration
@@ -266,6 +267,7 @@ def pack_monitor(state: MonitorState) -> tuple[Tensors, PlainDict]:
 def unpack_monitor(description: object, tensors: Tensors, module: nn.Module | None) -> MonitorState:
     """Return the state that was packed; ``module`` is a torch module that the file only names."""
     described = from_plain(MonitorDescription, description)
+    described = replace(described, recent=tuple(rename_auc(record) for record in described.recent))
     params, table = _restore(described.params, described.seed, module), _unpack_table(described.past, tensors)
     numbers = _whole_numbers(tensors["batch_numbers"], 0, described.number + 1)
     _require(len(numbers) == table.rows >= 1, "its rows have no batches")
