@@ -137,6 +137,11 @@ class Explanation(NoTruthValue, PlainValue):
         found = f"{len(self.differing)} of {pluralize(len(self.columns), 'column')} differ{'s' * (len(self.differing) == 1)}"
         return f"<Explanation: {sanitize(self.where, LINE)} {found}; print it for all>"
 
+    def _repr_html_(self) -> str:
+        from cpmmd.report.notebook import explanation_card
+
+        return explanation_card(self)
+
     def __str__(self) -> str:
         lines = [self.sentence]
         lines += [f"  suspicious   {sanitize(column.label, LONGEST)}: {column.why}" for column in self.suspicious]

@@ -9,6 +9,7 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
+from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
@@ -30,6 +31,7 @@ METHOD = "kernel matrix"
 LARGEST = 1e150  # its square, and the sums of as many rows as fit memory, are finite
 
 
+@hint_keywords
 def kernel_matrix_test(
     K: Any,
     m: int,

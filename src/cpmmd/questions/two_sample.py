@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from cpmmd import registry
+from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
@@ -34,6 +35,7 @@ def methods() -> dict[str, str]:
     return {name: method.summary for name, method in registry.named_methods().items()}
 
 
+@hint_keywords
 def two_sample_test(
     x: Any,
     y: Any,
