@@ -237,7 +237,7 @@ def read_json(source: Source, options: ReadOptions) -> FileSample:
     start = _check_text(source, options.limit).lstrip(SPACE)[:1]
     if not start:
         raise InputError(f"{source.label} is empty. Check how it was written.")
-    _check_objects(source, options.limit)
+    _check_objects(source, options.limit, listed=start == b"[")
     lines = io.BytesIO(_as_lines(source)) if start == b"[" else source.native
     with reading(source.label, "JSON lines"):
         frame: DataFrame = polars().read_ndjson(lines, infer_schema_length=None)
@@ -246,7 +246,7 @@ def read_json(source: Source, options: ReadOptions) -> FileSample:
     return infer_types(frame, source.label, options, [])
 
 
-def _check_objects(source: Source, limit: FileLimit) -> None:
+def _check_objects(source: Source, limit: FileLimit, *, listed: bool) -> None:
     """Refuse objects that make more values than the limit: each name in any of them is a column, with a value in every row."""
     names, rows, nested = set[bytes](), 0, 0
     with source.open() as file:
@@ -254,7 +254,7 @@ def _check_objects(source: Source, limit: FileLimit) -> None:
             names.update(NAME.findall(line))
             rows += line.count(b"{")
             nested += line.count(b"[")
-            needed = source.size + len(names) * BYTES_A_COLUMN + (rows + nested) * BYTES_AN_OBJECT
+            needed = source.size + len(names) * BYTES_A_COLUMN + (rows + nested if listed else nested) * BYTES_AN_OBJECT
             limit.check_numbers(rows * len(names), source.label, besides=needed)
 
 
