@@ -13,7 +13,7 @@ from commands import run
 from cpmmd import DriftDetector, DriftMonitor, kernel_matrix_test, power_from_pilot, run_many, two_sample_test
 from cpmmd.data.design import Design, DesignOptions
 from cpmmd.data.pool import read_pool
-from cpmmd.draws.group_sizes import _draw_rows, _keys_by_name, common_sizes, cut_design, cut_groups, pvalue_of_sizes
+from cpmmd.draws.group_sizes import _draw_rows, _keys_by_name, common_sizes, cut_groups, differ_in_size, pvalue_of_sizes
 from cpmmd.draws.labels import Relabelings
 from cpmmd.errors import CpmmdError, InputError
 from cpmmd.statistics.group_means import studentised_distances
@@ -142,6 +142,7 @@ def test_the_result_says_what_was_done():
     kept = two_sample_test(x, y, groups=groups, group_sizes="keep", method="median", rng=0)
     assert "group_sizes='keep'" in kept.call
     assert kept.sizes == (200, 30)
+    assert kept.notes[0].startswith("groups differ in size and all their rows are tested: the p-value is exact only if")
 
 
 def test_a_few_tiny_groups_are_left_out():
@@ -249,7 +250,7 @@ def test_blocks_and_plain_rows_are_not_cut():
         assert two_sample_test(x, y, method="median", rng=0, **given).sizes == (41, 30)
     pool = read_pool(x, y)
     assert cut_groups(pool, DesignOptions(), rng) is pool
-    assert cut_design(Design(np.arange(4), np.zeros(4, int), (2, 2)), rng) is None
+    assert not differ_in_size(Design(np.arange(4), np.zeros(4, int), (2, 2)))
 
 
 def test_an_unknown_way_is_refused():
