@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from benchmarks.equivalence import samples, scale_at, share_at
 from cpmmd import CpmmdError, cite, equivalence_test, two_sample_test
 from cpmmd.data.pool import read_pool
-from cpmmd.equivalence.bounds import Coordinates, Noise, Yardstick, column_differences, joint_difference, auc_of_shift
+from cpmmd.equivalence.bounds import Coordinates, Noise, Yardstick, auc_of_shift, column_differences, joint_difference
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 2)), RNG.normal(size=(70, 2)) * [1.0, 1.5] + [0.3, 0.0]

@@ -396,7 +396,13 @@ def test_explanations_have_a_short_repr():
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("pvalue", "result.pvalue"), ("p_value", "result.pvalue"), ("reject", ".differing"), ("effect", ".auc"), ("told", ".auc_sentence")],
+    [
+        ("pvalue", "result.pvalue"),
+        ("p_value", "result.pvalue"),
+        ("reject", ".differing"),
+        ("effect", ".auc"),
+        ("told", ".auc_sentence"),
+    ],
 )
 def test_an_attribute_that_is_elsewhere_is_named(name, hint):
     explanation = explained(X, Y, n_permutations=99).explain()

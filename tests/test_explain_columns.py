@@ -23,7 +23,7 @@ from cpmmd.explain.columns import (
     score_columns,
 )
 from cpmmd.explain.differences import PairDifference
-from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, share_effect, sd_effect
+from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, sd_effect, share_effect
 from cpmmd.explain.strata import Strata, UnitSums, ranks_inside
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
 
@@ -336,9 +336,7 @@ def test_a_changed_pair_has_a_sentence_that_says_the_columns_look_alike():
     rng = np.random.default_rng(1)
     x, y = (pl.DataFrame(v, schema=["a", "b", "c"]) for v in correlated_pair(rng, columns=3, correlation=0.8))
     explanation = two_sample_test(x, y, rng=0).explain(names=("march", "april"))
-    assert explanation.where.startswith(
-        "No single column differs, but the correlation of 'a' and 'b' changed ("
-    )
+    assert explanation.where.startswith("No single column differs, but the correlation of 'a' and 'b' changed (")
     assert explanation.differing_pairs[0].words == "more strongly correlated"
     assert not explanation.differing
 

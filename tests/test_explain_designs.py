@@ -15,7 +15,7 @@ from cpmmd.draws.layout import Layout
 from cpmmd.explain import strata as strata_module
 from cpmmd.explain.column_table import difference_tables
 from cpmmd.explain.columns import columns_of, read_columns
-from cpmmd.explain.samples import mean_effect, share_effect, sd_effect
+from cpmmd.explain.samples import mean_effect, sd_effect, share_effect
 from cpmmd.explain.strata import Strata, ranks_inside
 from cpmmd.report.content import content
 
