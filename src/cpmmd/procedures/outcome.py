@@ -348,7 +348,7 @@ class TestResult:
         """
         from cpmmd.report.render import report
 
-        chosen = (explanation or self.try_explain(names)) if explain else None
+        chosen = None if not explain else self.try_explain(names) if explanation is None else explanation
         return report(self, path, rows=rows, command=command, title=title, explanation=chosen, names=names)
 
     def try_explain(self, names: Sequence[str] = SAMPLES) -> Explanation | None:
