@@ -15,6 +15,7 @@ from cpmmd.explain.differences import ColumnEffect, Unit
 
 REACH = float(ndtri(0.975))
 ALPHA = 0.05
+MOST, LARGE = 1e120, 2.0**600  # of values whose squares are summed as they are, and the unit of larger ones
 ROUNDING = 1e-12  # of a number: smaller differences may be rounding of sums
 
 
@@ -48,6 +49,9 @@ class Sample:
     @property
     def moments(self) -> tuple[float, float]:
         """Mean and standard deviation."""
+        if self.is_large:
+            mean, sd = self.times(1 / LARGE).moments
+            return mean * LARGE, sd * LARGE
         return self.mean(self.values), math.sqrt(self.sum_of_squares / self.size)
 
     @property
@@ -59,6 +63,15 @@ class Sample:
     def sum_of_squares(self) -> float:
         """The sum of the squared deviations."""
         return float(np.sum(self.deviations**2))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether squares of the values may overflow."""
+        return bool(np.abs(self.values).max(initial=0.0) > MOST)
+
+    def times(self, factor: float) -> Self:
+        """Return the sample with all values times a number."""
+        return replace(self, values=self.values * factor)
 
     def less(self, origin: float) -> Self:
         """Return the sample with all values less one number."""
@@ -169,6 +182,8 @@ def _from_origin(effect: Callable[[Sample, Sample], ColumnEffect | None], x: Sam
 
 def mean_effect(x: Sample, y: Sample) -> ColumnEffect | None:
     """Return the difference of means in standard deviations within samples or strata; None where they are 0."""
+    if x.is_large or y.is_large:
+        return mean_effect(x.times(1 / LARGE), y.times(1 / LARGE))
     mean_x, mean_y, total = x.mean(x.values), y.mean(y.values), x.size + y.size
     within = math.sqrt((x.sum_of_squares + y.sum_of_squares) / total)
     if within <= ROUNDING * max(abs(mean_x), abs(mean_y)):
@@ -192,6 +207,8 @@ def days_effect(x: Sample, y: Sample) -> ColumnEffect:
 
 def sd_effect(x: Sample, y: Sample) -> ColumnEffect | None:
     """Return the ratio of standard deviations, its interval on the logarithm; None where one is zero."""
+    if x.is_large or y.is_large:
+        return sd_effect(x.times(1 / LARGE), y.times(1 / LARGE))
     deviations, influences = [], []
     for sample, sign in ((x, -1.0), (y, 1.0)):
         mean, sd = sample.moments
