@@ -236,7 +236,7 @@ def california(rows, rng):
     )
 
 
-def test_a_small_move_of_one_column_among_fifty_thousand_rows_is_named_alone():
+def test_a_small_move_of_column_among_fifty_thousand_rows_is_named_alone():
     rng = np.random.default_rng(0)
     x, y = california(50_000, rng), california(50_000, rng).with_columns(pl.col("MedValue") + 0.05)
     # Whole units of 100 rows change sides, as in the default test at this size, which takes ten seconds itself.
@@ -525,3 +525,21 @@ def test_constants_have_no_effect_however_they_round():
         x, y = Sample(np.full(7, value), np.arange(7)), Sample(np.full(9, value), np.arange(9))
         assert mean_effect(x, y) is None
         assert sd_effect(x, y) is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("design", ["", "strata", "pairs"])
+def test_numbers_whose_squares_overflow_are_explained_like_others(design):
+    rng = np.random.default_rng(19)
+    x, y = rng.normal(size=(120, 2)), rng.normal(size=(120, 2)) * [1, 3] + [1, 0]
+    rows = np.arange(120)
+    given = {"strata": {"strata": (rows % 2, rows % 2)}, "pairs": {"pairs": (rows, rows)}}.get(design, {})
+    small, large = (
+        two_sample_test(unit * x, unit * y, rng=0, n_permutations=99, method="median", **given).explain()
+        for unit in (1.0, 2.0**1000)
+    )
+    assert {column.words for column in small.columns} == {"higher", "more variable"}
+    for column, same in zip(small.columns, large.columns, strict=True):
+        assert (same.words, same.pvalue, same.sd_x) == (column.words, column.pvalue, column.sd_x * 2.0**1000)
+        assert same.effect.value == pytest.approx(column.effect.value)
+        assert same.effect.high == pytest.approx(column.effect.high)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from cpmmd.explain.differences import ColumnEffect, Unit
-from cpmmd.statistics.samples import ROUNDING, Sample
+from cpmmd.statistics.samples import LARGE, ROUNDING, Sample
 
 REACH = float(ndtri(0.975))
 ALPHA = 0.05
@@ -27,6 +27,8 @@ def _from_origin(effect: Callable[[Sample, Sample], ColumnEffect | None], x: Sam
 
 def mean_effect(x: Sample, y: Sample) -> ColumnEffect | None:
     """Return the difference of means in standard deviations within samples or strata; None where they are 0."""
+    if x.is_large or y.is_large:
+        return mean_effect(x.times(1 / LARGE), y.times(1 / LARGE))
     mean_x, mean_y, total = x.mean(x.values), y.mean(y.values), x.size + y.size
     within = math.sqrt((x.sum_of_squares + y.sum_of_squares) / total)
     if within <= ROUNDING * max(abs(mean_x), abs(mean_y)):
@@ -50,6 +52,8 @@ def days_effect(x: Sample, y: Sample) -> ColumnEffect:
 
 def sd_effect(x: Sample, y: Sample) -> ColumnEffect | None:
     """Return the ratio of standard deviations, its interval on the logarithm; None where one is zero."""
+    if x.is_large or y.is_large:
+        return sd_effect(x.times(1 / LARGE), y.times(1 / LARGE))
     deviations, influences = [], []
     for sample, sign in ((x, -1.0), (y, 1.0)):
         mean, sd = sample.moments

@@ -10,6 +10,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
 
+MOST, LARGE = 1e120, 2.0**600  # of values whose squares are summed as they are, and the unit of larger ones
 ROUNDING = 1e-12  # of a number: smaller differences may be rounding of sums
 
 
@@ -43,6 +44,9 @@ class Sample:
     @property
     def moments(self) -> tuple[float, float]:
         """Mean and standard deviation."""
+        if self.is_large:
+            mean, sd = self.times(1 / LARGE).moments
+            return mean * LARGE, sd * LARGE
         return self.mean(self.values), math.sqrt(self.sum_of_squares / self.size)
 
     @property
@@ -54,6 +58,15 @@ class Sample:
     def sum_of_squares(self) -> float:
         """The sum of the squared deviations."""
         return float(np.sum(self.deviations**2))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether squares of the values may overflow."""
+        return bool(np.abs(self.values).max(initial=0.0) > MOST)
+
+    def times(self, factor: float) -> Self:
+        """Return the sample with all values times a number."""
+        return replace(self, values=self.values * factor)
 
     def less(self, origin: float) -> Self:
         """Return the sample with all values less one number."""
