@@ -14,7 +14,10 @@ from cpmmd.data.pool import Pool, take_rows
 from cpmmd.draws.labels import Relabelings, units_by_stratum
 from cpmmd.errors import Note, ParameterReference
 
-SPARED = 0.1  # share of the smaller sample's groups that may be left out, so that a few tiny groups do not cut all others
+LEFT_OUT = 1 / 3  # share of the smaller sample's groups that may be left out, so that small groups do not cut all others to their size
+# Assumed between the rows of a group, to weigh groups against their rows: the variance of a mean of s rows is r + (1 - r) / s. A
+# wrong guess costs power only.
+INTRACLASS_CORRELATION = 0.1
 PERMUTATIONS = 999  # of the test of sizes
 THRESHOLDS = 32  # sizes at which distributions are compared, at most
 KEPT_NOTE = (
@@ -65,17 +68,25 @@ def cut_design(design: Design, rng: np.random.Generator, *, names: Objects | Non
 
 
 def common_sizes(design: Design, counts: Rows) -> Rows:
-    """Return the size that units of each stratum are cut to; smaller ones are left out, a tenth of the smaller sample's at most.
+    """Return the size that units of each stratum are cut to; smaller ones are left out, a third of the smaller sample's at most.
 
-    It depends on all sizes of the stratum and on how many units each sample has, never on which sample a unit is of.
+    Of the sizes that this allows, it is the one at which the means of the groups left have the most precision. It depends on all
+    sizes of the stratum and on how many units each sample has, never on which sample a unit is of.
     """
     order = np.lexsort((counts, design.strata))
     strata = design.strata[order]
     starts = np.flatnonzero(np.diff(strata, prepend=-1))
     of_x = np.bincount(design.strata[: design.first], minlength=len(starts))
     of_y = np.bincount(design.strata[design.first :], minlength=len(starts))
-    spared = (SPARED * np.minimum(of_x, of_y)).astype(np.intp)
-    return np.asarray(counts[order][starts + spared])
+    most = (LEFT_OUT * np.minimum(of_x, of_y)).astype(np.intp)
+    ascending = counts[order]
+    sizes = ascending[starts].copy()
+    for stratum in np.flatnonzero(most):
+        own = ascending[starts[stratum] : starts[stratum] + of_x[stratum] + of_y[stratum]]
+        left = len(own) - np.searchsorted(own, own[: most[stratum] + 1])
+        variance = INTRACLASS_CORRELATION + (1 - INTRACLASS_CORRELATION) / own[: most[stratum] + 1]
+        sizes[stratum] = own[np.argmax(left / variance)]
+    return sizes
 
 
 def _draw_rows(unit: Rows, keys: Array, take: Rows) -> Rows:
