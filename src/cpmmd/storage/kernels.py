@@ -97,7 +97,7 @@ def restore_kernel(described: Mapping[str, Any], tensors: Tensors, *, module: nn
     if name == REGULARISED:
         return RegularisedKernel.restore(described, tensors, lambda inner, its: restore_kernel(inner, its, module=module))
     if name not in registry.families():
-        raise InputError(f"A kernel of the family {name!r} is not known to this cpmmd. Update it.")
+        raise InputError(f"This version of cpmmd does not know kernels of the family {name!r}. Update it.")
     try:
         return registry.families()[name].restore(described, tensors, module)
     except ImportError as error:
