@@ -1,5 +1,6 @@
 """The table of columns: true to its definition, exact over all labelings, and right where shares of an MMD were wrong."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from scipy import special, stats
 
 from cpmmd import two_sample_test
+from cpmmd.cli.comparison import _say_where
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.labels import Relabelings
@@ -543,3 +545,12 @@ def test_numbers_whose_squares_overflow_are_explained_like_others(design):
         assert (same.words, same.pvalue, same.sd_x) == (column.words, column.pvalue, column.sd_x * 2.0**1000)
         assert same.effect.value == pytest.approx(column.effect.value)
         assert same.effect.high == pytest.approx(column.effect.high)
+
+
+def test_the_terminal_shows_that_correlations_differ(capsys):
+    rng = np.random.default_rng(20)
+    explanation = two_sample_test(*rng.normal(size=(2, 40, 2)), rng=0, n_permutations=99, method="median").explain()
+    _say_where(replace(explanation, pairs=(pair_of(0.9989, 0.9990), pair_of(0.2, 0.6))))
+    shown = capsys.readouterr().out
+    for correlation in ("0.9989", "0.9990", "0.20", "0.60"):
+        assert f" {correlation} " in shown
