@@ -368,8 +368,10 @@ class TestResult(NoTruthValue, NearNames):
         """
         from cpmmd.report.render import report
 
-        chosen = None if not explain else self.try_explain(names) if explanation is None else explanation
-        return report(self, path, rows=rows, command=command, title=title, explanation=chosen, names=names)
+        if explain and explanation is None:
+            explanation = self.try_explain(names)
+        shown = explanation if explain else None
+        return report(self, path, rows=rows, command=command, title=title, explanation=shown, names=names)
 
     def try_explain(self, names: Sequence[str] = SAMPLES) -> Explanation | None:
         """Return the explanation; None where the data are not at hand or cannot be explained.
