@@ -14,6 +14,7 @@ from cpmmd.errors import DeferredText, InputError, ParameterReference, Words, na
 
 DROP, IMPUTE = ParameterReference("missing", "drop"), ParameterReference("missing", "impute")
 PASS_ONE = "Pass {drop} to leave those rows out, or {impute} to fill them in and test missingness too."
+MOST = 8  # columns that an error names
 INFINITE = "Values must be finite. {Sample} has infinite ones in columns {where}; replace or remove them."
 
 
@@ -65,7 +66,8 @@ def check_present(gaps: Mapping[str, Gaps], *, advice: str = PASS_ONE) -> None:
 
 
 def _say_counts(words: Words, found: list[tuple[str, str, int]]) -> str:
-    return name_some([f"{column}: {count} in {words.sample(sample)}" for sample, column, count in found])
+    shown = ", ".join(f"{count} in {name_some([column])} of {words.sample(sample)}" for sample, column, count in found[:MOST])
+    return shown + (f" and more in {pluralize(len(found) - MOST, 'other column')}" if len(found) > MOST else "")
 
 
 def drop_missing(table: Table, name: str, gaps: Gaps, notes: list[str], *, least: int = 2, advice: str = "try {impute}") -> Table:

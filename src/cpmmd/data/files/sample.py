@@ -13,7 +13,7 @@ from cpmmd.core.text import pluralize
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.source import column, polars
 from cpmmd.data.numbers import Values
-from cpmmd.errors import Field, InputError, ParameterReference, name_some, unknown_name
+from cpmmd.errors import Field, InputError, Note, ParameterReference, name_some, unknown_name
 
 if TYPE_CHECKING:
     from polars import DataFrame, Series
@@ -125,7 +125,8 @@ def infer_types(frame: DataFrame, label: str, options: ReadOptions, notes: list[
                 suspects.append(wrong)
             elif different > 20 and different > MANY_LEVELS * len(meant):
                 texts = f"{different} different texts in {pluralize(len(meant), 'row')}"
-                notes.append(f"column {_cut(name)} of {label} has {texts}: leave it out if it is an identifier")
+                note = "column {short} of {label} has {texts}: leave it out if it is an identifier"
+                notes.append(Note(note, column=name, short=_cut(name), label=label, texts=texts))
     return FileSample(frame, label, tuple(notes), tuple(suspects))
 
 
@@ -186,7 +187,8 @@ def select_columns(
     if not kept:
         raise InputError(f"At least one column of {sample.label} must be left. All {len(sample.columns)} are dropped.")
     if tuple(kept) != sample.columns:
-        sample = replace(sample, data=_take_columns(sample.data, kept))
+        notes = (note for note in sample.notes if not isinstance(note, Note) or note.fields.get("column", kept[0]) in kept)
+        sample = replace(sample, data=_take_columns(sample.data, kept), notes=tuple(notes))
     for suspect in sample.suspects:
         if suspect.column in kept:
             raise suspect
