@@ -29,7 +29,11 @@ def draw_study(
     draws: int | range,
     settings: Mapping[str, Any] | None = None,
 ) -> Study:
-    """Return the study of every method (a name or a procedure) on the same draws of every panel; settings go to each test."""
+    """Return the study of every method on the same draws of every panel.
+
+    A method is a name, a procedure, or a function of both samples and a generator that returns a p-value. Settings go to each
+    test of a name or a procedure.
+    """
     numbers = range(draws) if isinstance(draws, int) else draws
     cells = [{"panel": p, "method": m, "draw": number} for number in numbers for p in panels for m in methods]
     task = partial(one_draw, dict(panels), dict(methods), dict(settings or {}))
@@ -47,10 +51,13 @@ def one_draw(
     """One test of one draw."""
     data, _ = np.random.default_rng([2026, cell["draw"]]).spawn(2)
     x, y = panels[cell["panel"]](data)
-    return {"pvalue": two_sample_test(x, y, method=methods[cell["method"]], rng=cell["draw"], **settings).pvalue}
+    method = methods[cell["method"]]
+    if callable(method):
+        return {"pvalue": method(x, y, np.random.default_rng(cell["draw"]))}
+    return {"pvalue": two_sample_test(x, y, method=method, rng=cell["draw"], missing="impute", **settings).pvalue}
 
 
-def finish(study: Study, file: str, *, jobs: int = 2) -> StudyTable:
+def finish(study: Study, file: str | Path, *, jobs: int = 2) -> StudyTable:
     """Run what the file of results does not hold yet; say what failed."""
     table = study.run(RESULTS / file, n_jobs=jobs)
     for one in table.failures:

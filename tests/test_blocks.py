@@ -99,7 +99,7 @@ def test_dependence_that_no_first_correlation_of_values_shows_is_seen(make):
 def test_a_spread_that_comes_and_goes_is_noticed():
     rng = np.random.default_rng(7)
     (note,) = read_pool(_spread_in_runs(rng), _spread_in_runs(rng)).notes
-    assert "the spread of column" in note
+    assert "the scale of column" in note
 
 
 def test_independent_rows_and_a_cycle_need_no_long_blocks():

@@ -14,7 +14,7 @@ from cpmmd.kernels.families import Bandwidth as Family
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.statistics.forms import EqualCounts, Free, General, Paired, form_of
 
-# Each design: the unit and the stratum of every row by hand, and the arguments that ask for it.
+# Each design: the unit and the stratum of every row by hand, and the arguments that ask for it; groups keep their sizes here.
 GROUPS = (np.repeat([0, 1, 2, 3], [2, 5, 3, 1]), np.repeat([4, 5, 6, 7], [4, 2, 2, 3]))
 STRATA = (np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 1, 2, 2, 2]))
 PAIRS = (np.array([0, 1, 2, 3, 4, 5, 5]), np.array([5, 4, 3, 2, 1, 0, 0]))
@@ -144,7 +144,7 @@ def _brute_force(K, unit, stratum, m, labels):
 @pytest.mark.parametrize("case", CASES)
 def test_a_fixed_kernel_has_the_statistics_of_full_enumeration(case):
     x, y = _rows(case)
-    result = two_sample_test(x, y, method="median", alpha=0.2, n_permutations=2000, rng=0, **CASES[case][2])
+    result = two_sample_test(x, y, method="median", alpha=0.2, n_permutations=2000, rng=0, group_sizes="keep", **CASES[case][2])
     labelings = _labelings(case)
     family = Family("gaussian")
     K = ScaledKernel(family, family.median_bandwidth(np.vstack([x, y]))).gram(np.vstack([x, y]))
@@ -175,7 +175,7 @@ def test_every_relabeling_is_the_test_of_the_relabelled_data(case, method):
     """The rank is what it is over all labelings, each tested as the data: nothing but the statistic may look at labels."""
     x, y = _rows(case)
     settings = {"method": WHOLE[method], "alpha": 0.2, "n_permutations": 2000, "rng": 0}
-    result = two_sample_test(x, y, **settings, **CASES[case][2])
+    result = two_sample_test(x, y, **settings, group_sizes="keep", **CASES[case][2])
     labelings = _labelings(case)
     assert result.exhaustive
     assert len(result.null_distribution) == len(labelings) - 1
@@ -184,7 +184,7 @@ def test_every_relabeling_is_the_test_of_the_relabelled_data(case, method):
     expected = []
     for labels in (labelings[0], *(labelings[b] for b in some)):
         a, b, given = _relabelled(case, labels)
-        expected.append(two_sample_test(a, b, **settings, **given).statistic)
+        expected.append(two_sample_test(a, b, **settings, group_sizes="keep", **given).statistic)
     close = 1e-4 * np.abs(result.null_distribution).max()
     assert expected[0] == pytest.approx(result.statistic, abs=close)
     for value in expected[1:]:
@@ -204,7 +204,7 @@ SPLIT = {
 def test_a_split_test_ranks_its_tested_units_among_all_their_labelings(case):
     data = np.random.default_rng(3)
     x, y = data.normal(size=(16, 2)), data.normal(size=(16, 2)) + 0.7
-    result = two_sample_test(x, y, method="cp-linear", alpha=0.2, n_permutations=5000, rng=1, **SPLIT[case])
+    result = two_sample_test(x, y, method="cp-linear", alpha=0.2, n_permutations=5000, rng=1, group_sizes="keep", **SPLIT[case])
     rows = result.evidence.tested
     m = int((rows < 16).sum())
     given = np.concatenate(next(iter(SPLIT[case].values())))[rows]
@@ -235,7 +235,7 @@ def _all_labelings(unit, stratum, m):
 def test_the_single_tests_of_mmdagg_have_the_statistic_of_the_design(case):
     x, y = _rows(case)
     method = MMDAgg(kernels=("gaussian",), bandwidths=(1.0,), b1=400, b2=100)
-    result = two_sample_test(x, y, method=method, alpha=0.2, n_permutations=400, rng=0, **CASES[case][2])
+    result = two_sample_test(x, y, method=method, alpha=0.2, n_permutations=400, rng=0, group_sizes="keep", **CASES[case][2])
     z = np.vstack([x, y])
     K = np.exp(-np.square(z[:, None] - z).sum(axis=-1) / 2)
     expected = np.array([_brute_force(K, *_arrays(case), len(x), labels) for labels in _labelings(case)])
@@ -272,7 +272,10 @@ def test_tiles_give_the_statistic_of_the_dense_matrix():
     x, y = data.normal(size=(400, 2)), data.normal(size=(300, 2))
     of = np.sort(data.integers(0, 25, 400)), 100 + np.sort(data.integers(0, 25, 300))
     for given in ({"groups": of}, {"strata": (of[0] % 4, of[1] % 4), "groups": of}, {"blocks": 20}):
-        values = [two_sample_test(x, y, method="median", rng=0, memory_limit=limit, **given) for limit in (None, "3MB")]
+        values = [
+            two_sample_test(x, y, method="median", rng=0, memory_limit=limit, group_sizes="keep", **given)
+            for limit in (None, "3MB")
+        ]
         assert [one.engine.name for one in values] == ["dense", "binned"]
         assert values[1].statistic == pytest.approx(values[0].statistic, abs=1e-6)
 
@@ -294,7 +297,7 @@ FORMS = {"strata": EqualCounts, "pairs": Paired, "pairs in groups": Paired}
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_design_has_its_form_in_any_order_of_its_units(case):
-    design = two_sample_test(*_rows(case), method="median", alpha=0.5, rng=0, **CASES[case][2]).design
+    design = two_sample_test(*_rows(case), method="median", alpha=0.5, rng=0, group_sizes="keep", **CASES[case][2]).design
     for rng in (None, np.random.default_rng(0)):
         assert type(form_of(Layout.of_design(design, rng))) is FORMS.get(case, General)
     assert type(form_of(Layout.cut(6, 8, None, np.random.default_rng(0)))) is Free

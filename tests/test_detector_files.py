@@ -148,7 +148,7 @@ def test_a_module_of_ones_own_is_asked_for(path):
 
 def test_what_cannot_be_saved_is_named(path):
     method = SplitTest(Deep(module=nn.Linear(3, 2), lipschitz=lambda p: p["weight"].norm()), Plain(), ascent=QUICK)
-    with pytest.raises(InputError, match="leave that out"):
+    with pytest.raises(InputError, match="leave it out"):
         DriftDetector(method, rng=0).fit(REFERENCE, example=EXAMPLE).save(path)
     assert not path.exists()
 

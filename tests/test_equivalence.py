@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from benchmarks.equivalence import samples, scale_at, share_at
 from cpmmd import CpmmdError, cite, equivalence_test, two_sample_test
 from cpmmd.data.pool import read_pool
-from cpmmd.equivalence.bounds import Coordinates, Noise, Yardstick, column_differences, joint_difference, rate_of_shift
+from cpmmd.equivalence.bounds import Coordinates, Noise, Yardstick, auc_of_shift, column_differences, joint_difference
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 2)), RNG.normal(size=(70, 2)) * [1.0, 1.5] + [0.3, 0.0]
@@ -51,9 +51,9 @@ def test_the_yardstick_is_the_mmd_of_normal_densities(shift):
     assert Yardstick(1).shift(1.5) == math.inf
 
 
-def test_a_shift_is_told_apart_as_often_as_the_best_rule_ranks_rows():
+def test_the_auc_of_a_shift_is_that_of_the_best_rule():
     draws = np.random.default_rng(1).normal(size=(2, 400_000))
-    assert rate_of_shift(0.8) == pytest.approx(np.mean(draws[0] + 0.8 > draws[1]), abs=0.003)
+    assert auc_of_shift(0.8) == pytest.approx(np.mean(draws[0] + 0.8 > draws[1]), abs=0.003)
 
 
 def test_column_intervals_are_those_of_a_bootstrap():
@@ -180,7 +180,7 @@ def test_constant_columns():
     assert equal.largest == 0.0
     assert not apart.reject
     assert apart.largest == math.inf
-    assert "without bound" in str(apart)
+    assert "any amount" in str(apart)
     assert apart.to_dict()["largest"] is None
 
 
@@ -244,3 +244,31 @@ def test_a_margin_and_a_design_are_not_mixed_on_the_command_line(tmp_path):
     quiet = run("test", *files, "--method", "median")
     assert quiet.exit_code == 0
     assert "--margin 0.2" in quiet.stdout
+
+
+def test_an_equivalence_result_is_neither_true_nor_false():
+    with pytest.raises(TypeError, match=r"truth value of EquivalenceResult is ambiguous. Use `.reject`"):
+        bool(equivalence_test(X, Y, margin=0.5, rng=0))
+
+
+def test_equivalence_is_not_claimed_over_levels_that_share_one():
+    """A fifth of the rows moved to twenty new codes: pooled with other rare ones, none of them is seen."""
+    rng = np.random.default_rng(9)
+
+    def codes(moved):
+        found = np.char.add("c", rng.integers(0, 60, 3000).astype(str))
+        new = rng.random(3000) < 0.2 * moved
+        found[new] = np.char.add("n", rng.integers(0, 20, int(new.sum())).astype(str))
+        return pl.DataFrame({"code": found, "v": rng.normal(size=3000)})
+
+    with pytest.raises(CpmmdError, match=r"Column 'code' has 80 levels, and the 31 rarest share one"):
+        equivalence_test(codes(0), codes(1), margin=0.1, rng=0)
+    fewer = [codes(0).with_columns(code=pl.col("code").str.slice(0, 2)) for _ in range(2)]
+    assert equivalence_test(*fewer, margin=0.2, rng=0).reject
+
+
+def test_the_explanation_of_equivalence_has_a_short_repr_and_no_truth_value():
+    explanation = equivalence_test(*RNG.normal(size=(2, 60, 12)), margin=0.5, rng=0).explain()
+    assert repr(explanation) == f"<EquivalenceExplanation: {explanation.sentence} 12 columns; print it for all>"
+    with pytest.raises(TypeError, match="ambiguous"):
+        bool(explanation)

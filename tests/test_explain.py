@@ -64,8 +64,8 @@ def one_stratum(labels):
     return OneStratum(np.zeros(len(labels), dtype=int), np.arange(len(labels)), labels)
 
 
-def auc_bound(K, labels, rng):
-    """Return how well one half's witness tells the rows of the other half apart."""
+def cross_fitted_auc(K, labels, rng):
+    """Return how well the witness of one half separates the rows of the other."""
     strata = one_stratum(labels)
     return cross_fitted(lambda fitted: strata.fitted_witness(K, fitted), strata, rng)
 
@@ -113,44 +113,44 @@ def test_swapping_the_samples_flips_the_witness_exactly():
         if units is not None:
             assert [(f.name, f.pvalue) for f in one.columns] == [(f.name, f.pvalue) for f in other.columns]
             assert [(p.names, p.pvalue) for p in one.pairs] == [(p.names, p.pvalue) for p in other.pairs]
-        assert one.auc.probability == pytest.approx(other.auc.probability, abs=1e-12)
+        assert one.auc.value == pytest.approx(other.auc.value, abs=1e-12)
 
 
-def test_effect_is_the_share_of_pairs_told_apart_by_the_other_half():
+def test_auc_is_the_share_of_pairs_ranked_right_by_the_other_half():
     K = ScaledKernel(Bandwidth(), 1.3).gram(POOL)
-    effect = auc_bound(K, LABELS, np.random.default_rng(3))
+    auc = cross_fitted_auc(K, LABELS, np.random.default_rng(3))
     lot = np.random.default_rng(3).random(22)
     first = np.zeros(22, dtype=bool)
     first[sorted(range(9), key=lambda i: lot[i])[:4]] = True
     first[sorted(range(9, 22), key=lambda i: lot[i])[:6]] = True
-    told = pairs = 0.0
+    right = pairs = 0.0
     for fitted in (first, ~first):
         score = [K[i, fitted & LABELS].mean() - K[i, fitted & ~LABELS].mean() for i in range(22)]
         for i in np.flatnonzero(~fitted & LABELS):
             for j in np.flatnonzero(~fitted & ~LABELS):
-                told += float(score[i] > score[j]) + 0.5 * float(score[i] == score[j])
+                right += float(score[i] > score[j]) + 0.5 * float(score[i] == score[j])
                 pairs += 1
-    assert effect.probability == pytest.approx(told / pairs)
-    assert 0 <= effect.low < effect.probability < effect.high <= 1
+    assert auc.value == pytest.approx(right / pairs)
+    assert 0 <= auc.low < auc.value < auc.high <= 1
 
 
-def test_interval_of_the_effect_covers_one_half_when_nothing_differs():
+def test_interval_of_the_auc_covers_one_half_when_nothing_differs():
     # 200 nulls: at 95% coverage 190 +- 3.1; the bound is 3 binomial standard errors below.
     covered = 0
     for seed in range(200):
         rng = np.random.default_rng([1, seed])
         pool = rng.normal(size=(90, 2))
-        effect = auc_bound(ScaledKernel(Bandwidth(), 1.5).gram(pool), np.arange(90) < 40, rng)
-        covered += effect.low <= 0.5 <= effect.high
+        auc = cross_fitted_auc(ScaledKernel(Bandwidth(), 1.5).gram(pool), np.arange(90) < 40, rng)
+        covered += auc.low <= 0.5 <= auc.high
     assert covered >= 200 * 0.95 - 3 * np.sqrt(200 * 0.95 * 0.05)
 
 
-def test_samples_far_apart_are_always_told_apart_and_the_interval_says_how_sure():
-    effect = explained(X, Y + 50).explain().effect
-    assert (effect.probability, effect.high) == (1, 1)
-    assert effect.low == pytest.approx(0.025 ** (1 / 9))
+def test_samples_far_apart_are_always_separated_and_the_interval_says_how_sure():
+    auc = explained(X, Y + 50).explain().auc
+    assert (auc.value, auc.high) == (1, 1)
+    assert auc.low == pytest.approx(0.025 ** (1 / 9))
     same = explained(np.ones((6, 2)), np.ones((7, 2))).explain()
-    assert same.auc.probability == 0.5
+    assert same.auc.value == 0.5
     assert all(f.distance == 0 and f.pvalue == 1 for f in same.columns)
 
 
@@ -162,7 +162,7 @@ def test_every_method_explains_itself(method):
     assert json.loads(json.dumps(explanation.to_dict()))["sentence"] == explanation.sentence
     assert explanation.columns[0].name == "1"
     assert explanation.held_out == (result.sizes != result.tested_sizes)
-    assert explanation.held_out == (not any("chosen on these rows" in note for note in explanation.notes))
+    assert explanation.held_out == (not any("chosen on the same rows" in note for note in explanation.notes))
     assert (len(explanation.rows_x), len(explanation.rows_y)) == result.tested_sizes
     if explanation.held_out:
         np.testing.assert_array_equal(np.r_[explanation.rows_x, 40 + explanation.rows_y], result.evidence.tested)
@@ -337,9 +337,9 @@ def test_what_is_typical_of_a_column_is_text(known, sides):
     assert typical(ColumnDifference("c", "c", pvalue=0.5, **known)) == sides
 
 
-def test_the_effect_alone_is_the_one_of_the_explanation():
+def test_the_auc_alone_is_the_one_of_the_explanation():
     result = two_sample_test(X, Y, method="median", n_permutations=99, rng=0)
-    assert estimate_auc(result, max_rows=16, rng=3) == result.explain(max_rows=16, rng=3).effect
+    assert estimate_auc(result, max_rows=16, rng=3) == result.explain(max_rows=16, rng=3).auc
 
 
 def test_what_columns_say_one_by_one_and_what_they_leave():
@@ -350,26 +350,57 @@ def test_what_columns_say_one_by_one_and_what_they_leave():
     assert together.marginal_auc.low < 0.5 < together.marginal_auc.high
     assert together.unexplained > 0.6
     apart = explained(x, x[::-1] + np.array([2, 0, 0]), "cp-full", n_permutations=99).explain()
-    assert apart.marginal_auc.probability == pytest.approx(stats.norm.cdf(2 / np.sqrt(2)), abs=0.04)
+    assert apart.marginal_auc.value == pytest.approx(stats.norm.cdf(2 / np.sqrt(2)), abs=0.04)
     assert apart.unexplained < 0.1
     assert explained(x, x + 1e-9).explain().unexplained is None
 
 
 @pytest.mark.filterwarnings("error")
-def test_one_row_or_one_block_of_a_sample_has_no_effect_and_no_sentence_on_it(tmp_path):
+def test_one_row_or_one_block_of_a_sample_has_no_auc_and_no_sentence_on_it(tmp_path):
     rng = np.random.default_rng(0)
     monitored = DriftMonitor("median", rng=0, n_permutations=99).fit(rng.normal(size=(100, 2))).update(rng.normal(size=(1, 2)))
     blocks = two_sample_test(rng.normal(9, 1, size=(10, 1)), rng.normal(size=(400, 1)), method="median", blocks=10, rng=0)
     for result in (monitored.result, blocks):
         explanation = result.explain()
-        assert explanation.effect is explanation.marginal_auc is explanation.unexplained is None
+        assert explanation.auc is explanation.marginal_auc is explanation.unexplained is None
         assert explanation.auc_sentence == ""
         assert explanation.sentence == explanation.where
-        assert explanation.to_dict()["effect"] is None
+        assert explanation.to_dict()["auc"] is None
         assert np.isfinite([*explanation.witness_x, *explanation.witness_y]).all()
         page = result.report(tmp_path / "page.md")
         assert "nan" not in page
-        assert "Told apart" not in page
+        assert "AUC" not in page
         with pytest.raises(InputError, match="two rows, groups or blocks of each sample"):
             estimate_auc(result)
-    assert monitored.effect is None
+    assert monitored.auc is None
+
+
+def test_an_explanation_is_neither_true_nor_false():
+    with pytest.raises(TypeError, match=r"truth value of Explanation is ambiguous. Use `.differing`"):
+        bool(explained(X, Y, n_permutations=99).explain())
+
+
+def test_explanations_have_a_short_repr():
+    explanation = explained(RNG.normal(size=(60, 30)), RNG.normal(size=(60, 30)) + np.eye(30)[4] * 3).explain()
+    assert repr(explanation) == f"<Explanation: {explanation.where} 1 of 30 columns differs; print it for all>"
+    assert repr(explanation.columns[0]) == f"<ColumnDifference of column 4: higher, {explanation.columns[0].effect}, p = 0.001>"
+    assert repr(explanation.columns[1]) == f"<ColumnDifference of column {explanation.columns[1].name}: p = " + (
+        f"{explanation.columns[1].pvalue:.3g}>"
+    )
+    first = explanation.pairs[0]
+    x, y = first.correlations
+    assert repr(first) == f"<PairDifference of {' and '.join(first.labels)}: correlation {x} and {y}, p = {first.pvalue:.3g}>"
+    for value in (explanation.auc, explanation.top_x[0], explanation):
+        assert len(repr(value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("pvalue", "result.pvalue"), ("p_value", "result.pvalue"), ("reject", ".differing"), ("effect", ".auc"), ("told", ".auc_sentence")],
+)
+def test_an_attribute_that_is_elsewhere_is_named(name, hint):
+    explanation = explained(X, Y, n_permutations=99).explain()
+    with pytest.raises(AttributeError, match=hint):
+        getattr(explanation, name)
+    assert not hasattr(explanation, "anything")
+    assert pickle.loads(pickle.dumps(explanation)).sentence == explanation.sentence

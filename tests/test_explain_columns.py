@@ -22,6 +22,7 @@ from cpmmd.explain.columns import (
     read_columns,
     score_columns,
 )
+from cpmmd.explain.differences import PairDifference
 from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, sd_effect, share_effect
 from cpmmd.explain.strata import Strata, UnitSums, ranks_inside
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
@@ -35,10 +36,10 @@ RNG = np.random.default_rng(5)
 def statistics_of(features, labels):
     """Return every statistic of one labeling of the rows, each a unit of its own."""
     found = {}
-    for one in features:
-        m, n = one.base[labels].sum(), one.base[~labels].sum()
-        apart = one.sums[labels].sum(axis=0) / m - one.sums[~labels].sum(axis=0) / n
-        found |= {name: statistic((apart * np.sqrt(m * n / (m + n)))[None])[0] for name, statistic in one.statistics.items()}
+    for sums in features:
+        m, n = sums.base[labels].sum(), sums.base[~labels].sum()
+        apart = sums.sums[labels].sum(axis=0) / m - sums.sums[~labels].sum(axis=0) / n
+        found |= {name: statistic((apart * np.sqrt(m * n / (m + n)))[None])[0] for name, statistic in sums.statistics.items()}
     return found
 
 
@@ -54,13 +55,13 @@ def features_of(values):
     return number_features(pooled_ranks(values), UnitSums(np.arange(len(values)), len(values)))
 
 
-def test_location_and_spread_are_differences_of_normal_scores():
+def test_location_and_scale_are_differences_of_normal_scores():
     values, labels = RNG.gamma(1.0, size=40), RNG.permutation(40) < 15
     z = special.ndtri((stats.rankdata(values) - 0.5) / 40)
     found = statistics_of(features_of(values), labels)
     factor = 15 * 25 / 40
     assert found["location"] == pytest.approx(factor * (z[labels].mean() - z[~labels].mean()) ** 2)
-    assert found["spread"] == pytest.approx(factor * ((z**2)[labels].mean() - (z**2)[~labels].mean()) ** 2)
+    assert found["scale"] == pytest.approx(factor * ((z**2)[labels].mean() - (z**2)[~labels].mean()) ** 2)
 
 
 def test_distribution_is_anderson_and_darlings_statistic_on_classes():
@@ -181,14 +182,14 @@ def test_columns_that_did_not_change_are_named_in_at_most_five_percent_of_tables
 @pytest.mark.parametrize("unit_rows", [1, 5])
 def test_intervals_cover_the_truth(unit_rows):
     """Of 300 intervals 285 +- 3.8 hold the truth where they are exact; rows of a unit share a third of their variance."""
-    covered = dict.fromkeys(("mean", "spread", "share", "distribution"), 0)
+    covered = dict.fromkeys(("mean", "scale", "share", "distribution"), 0)
     for seed in range(300):
         rng = np.random.default_rng([3, seed])
 
-        def draw(mean, spread, rng=rng):
+        def draw(mean, scale, rng=rng):
             units = np.repeat(np.arange(200 // unit_rows), unit_rows)
             shared = rng.normal(size=200 // unit_rows)[units] * np.sqrt(1 / 3) if unit_rows > 1 else 0.0
-            return Sample(mean + spread * (shared + rng.normal(size=200) * np.sqrt(2 / 3 if unit_rows > 1 else 1)), units)
+            return Sample(mean + scale * (shared + rng.normal(size=200) * np.sqrt(2 / 3 if unit_rows > 1 else 1)), units)
 
         x, y, wide = draw(0, 1), draw(0.4, 1), draw(0, 1.5)
         marks = [Sample((one.values > 0.5).astype(float), one.unit) for one in (x, y)]
@@ -196,7 +197,7 @@ def test_intervals_cover_the_truth(unit_rows):
         gap = stats.norm.cdf(0.2) - stats.norm.cdf(-0.2)
         for name, effect, value in (
             ("mean", mean_effect(x, y), 0.4),
-            ("spread", sd_effect(x, wide), 1.5),
+            ("scale", sd_effect(x, wide), 1.5),
             ("share", share_effect(*marks, "high"), truth),
             ("distribution", distribution_effect(x, y), gap),
         ):
@@ -269,7 +270,7 @@ def test_the_area_of_a_malignant_cell_is_higher():
     area = next(c for c in two_sample_test(x, y, rng=0).explain().columns if c.name == "mean area")
     assert area.words == "higher"
     assert 2 * area.mean_x < area.mean_y
-    assert area.auc.low > 1
+    assert area.effect.low > 1
 
 
 def test_the_one_of_three_columns_that_drifts_is_the_one_named():
@@ -301,7 +302,7 @@ def test_every_kind_of_difference_has_its_words():
     found = {c.name: c for c in two_sample_test(sample(0), sample(1), missing="impute", rng=0).explain().columns}
     assert {name: column.words for name, column in found.items()} == {
         "mean": "higher",
-        "scale": "more spread out",
+        "scale": "more variable",
         "shape": "different in shape",
         "level": "more often 'ES'" if found["level"].effect.value > 0 else "less often 'FR'",
         "paid": "more often true",
@@ -310,7 +311,7 @@ def test_every_kind_of_difference_has_its_words():
         "same": "",
     }
     assert found["when"].effect.unit == "days"
-    assert found["income"].auc.low > 0.1
+    assert found["income"].effect.low > 0.1
     assert found["shape"].histogram.edges[0] < -1 < 1 < found["shape"].histogram.edges[-1]
     assert found["paid"].histogram.labels == ("false", "true")
 
@@ -331,14 +332,14 @@ def test_a_pair_that_becomes_correlated_is_named_and_no_other(repetitions):
     assert wrong <= 0.05 * repetitions + 3 * np.sqrt(repetitions * 0.05 * 0.95)
 
 
-def test_a_pair_is_told_in_a_sentence_and_the_columns_are_said_to_be_alike():
+def test_a_changed_pair_has_a_sentence_that_says_the_columns_look_alike():
     rng = np.random.default_rng(1)
     x, y = (pl.DataFrame(v, schema=["a", "b", "c"]) for v in correlated_pair(rng, columns=3, correlation=0.8))
     explanation = two_sample_test(x, y, rng=0).explain(names=("march", "april"))
     assert explanation.where.startswith(
-        "The columns look alike one by one; what changed is how 'a' and 'b' go together (correlation "
+        "No single column differs, but the correlation of 'a' and 'b' changed ("
     )
-    assert explanation.differing_pairs[0].words == "go together more closely"
+    assert explanation.differing_pairs[0].words == "more strongly correlated"
     assert not explanation.differing
 
 
@@ -371,15 +372,15 @@ def rows_of(**columns):
 SUSPICIOUS = {
     "counter": ({"n": (np.arange(60), np.arange(60, 120))}, "counts the rows"),
     "index": ({"Unnamed: 0": (np.arange(60), np.arange(60))}, "counts the rows"),
-    "id": ({"user_id": (RNG.permutation(60) * 7, 1000 + RNG.permutation(60) * 3)}, "identifiers"),
-    "text id": ({"k": ([f"a{i}" for i in range(60)], [f"b{i}" for i in range(60)])}, "identifiers"),
-    "key": ({"source": (["old"] * 30 + ["older"] * 30, ["new"] * 60)}, "no value is in both"),
+    "id": ({"user_id": (RNG.permutation(60) * 7, 1000 + RNG.permutation(60) * 3)}, "like an identifier"),
+    "text id": ({"k": ([f"a{i}" for i in range(60)], [f"b{i}" for i in range(60)])}, "like an identifier"),
+    "key": ({"source": (["old"] * 30 + ["older"] * 30, ["new"] * 60)}, "no value in common"),
     "constant": ({"version": (np.full(60, 2.0), RNG.integers(2, 6, 60).astype(float))}, "always 2 in a"),
     "clock": (
         {"at": tuple(np.datetime64(d) + RNG.integers(0, 28, 60).astype("timedelta64[D]") for d in ("2024-01-01", "2024-03-01"))},
-        "a clock",
+        "after the last date",
     ),
-    "apart": ({"level": (RNG.normal(size=60), 100 + RNG.normal(size=60))}, "apart alone"),
+    "apart": ({"level": (RNG.normal(size=60), 100 + RNG.normal(size=60))}, "above the largest value"),
 }
 
 
@@ -406,10 +407,10 @@ def test_ordinary_columns_are_not_suspicious_and_the_others_are_not_masked():
     assert [one.name for one in explanation.suspicious] == ["n"]
     assert {c.name for c in explanation.differing} == {"n", "v"}
     assert "still differ" in explanation.where
-    assert "higher in 'v'" in explanation.where
+    assert "'v' is higher in" in explanation.where
 
 
-def test_told_apart_knows_groups():
+def test_the_auc_counts_groups():
     """40 groups of 10 rows that hang together: the interval is that of groups, and holds 1/2 where nothing differs (40 draws)."""
     widths, held = [], 0
     for seed in range(40):
@@ -418,10 +419,103 @@ def test_told_apart_knows_groups():
         groups = np.repeat(np.arange(20), 10), np.repeat(np.arange(20, 40), 10)
         rows = x.reshape(-1, 2), y.reshape(-1, 2)
         designed, plain = (
-            two_sample_test(*rows, method="median", n_permutations=99, rng=seed, **given).explain().effect
+            two_sample_test(*rows, method="median", n_permutations=99, rng=seed, **given).explain().auc
             for given in ({"groups": groups}, {})
         )
         widths.append((designed.high - designed.low) / (plain.high - plain.low))
         held += designed.low <= 0.5 <= designed.high
     assert held >= 33  # 38 expected at 95%; fewer than 33 has probability .004
     assert np.median(widths) > 1.5
+
+
+# --- traps ------------------------------------------------------------------------------------------------------------
+
+
+def pair_of(x, y, **known):
+    return PairDifference(("a", "b"), ("a", "b"), 0.002, "more strongly correlated", x, y, significant=True, **known)
+
+
+def test_significant_pairs_are_ordered_by_how_much_their_correlation_changed():
+    """The correlation of 0.9975 that became 0.9985 has the smallest p-value, too, but one of 0 that became 0.6 changed more."""
+    rng = np.random.default_rng(14)
+
+    def sample(close, far):
+        a, c = rng.normal(size=(2, 1500))
+        b = close * a + np.sqrt(1 - close**2) * rng.normal(size=1500)
+        return np.column_stack([a, b, c, far * c + np.sqrt(1 - far**2) * rng.normal(size=1500)])
+
+    pairs = difference_of(sample(0.9975, 0.0), sample(0.9985, 0.6), rng, count=499).pairs
+    assert [pair.names for pair in pairs if pair.significant] == [("2", "3"), ("0", "1")]
+    assert pairs[0].pvalue == pairs[1].pvalue
+    rest = [pair.pvalue for pair in pairs if not pair.significant]
+    assert rest == sorted(rest)
+
+
+@pytest.mark.parametrize(
+    ("correlations", "shown"),
+    [
+        ((0.9989, 0.9990), ("0.9989", "0.9990")),
+        ((0.2, 0.6), ("0.20", "0.60")),
+        ((0.5004, 0.4996), ("0.5004", "0.4996")),
+        ((0.999, 0.999), ("1.00", "1.00")),
+    ],
+)
+def test_correlations_that_differ_are_shown_with_digits_that_differ(correlations, shown):
+    assert pair_of(*correlations).correlations == shown
+
+
+def test_a_change_of_correlation_has_cohens_effect_size():
+    assert pair_of(0.0, -0.5).cohens_q == pytest.approx(0.5493, abs=1e-4)  # Cohen (1988), table 4.2.1: z of .5
+
+
+def test_the_column_that_changed_pairs_share_is_named():
+    rng = np.random.default_rng(15)
+    common = rng.normal(size=(2, 600, 1))
+    x, y = (0.8 * common[k] + 0.6 * rng.normal(size=(600, 6)) for k in (0, 1))
+    y[:, 3] *= np.where(rng.random(600) < 0.5, -1, 1)  # its sign is flipped for half of the rows
+    x, y = (pl.DataFrame(values, schema=list("abcdef")) for values in (x, y))
+    explanation = two_sample_test(x, y, rng=0).explain(names=("march", "april"))
+    assert len(explanation.differing_pairs) == 5
+    first = explanation.differing_pairs[0]
+    other = next(name for name in first.names if name != "d")
+    assert explanation.where == (
+        f"No single column differs, but the correlation of 'd' with 5 other columns changed, most that with '{other}' "
+        f"({first.correlations[0]} in march, {first.correlations[1]} in april)."
+    )
+
+
+def test_pairs_of_a_whole_block_of_columns_have_no_column_to_share():
+    rng = np.random.default_rng(16)
+    x = rng.normal(size=(500, 4))
+    y = np.column_stack([0.8 * rng.normal(size=(500, 1)) + 0.6 * rng.normal(size=(500, 3)), rng.normal(size=500)])
+    explanation = two_sample_test(x, y, rng=0).explain()
+    assert len(explanation.differing_pairs) == 3
+    assert "2 more pairs changed" in explanation.where
+    assert "other columns" not in explanation.where
+
+
+@pytest.mark.parametrize("offset", [1e12, -3e13])
+@pytest.mark.parametrize("design", ["", "strata", "pairs"])
+def test_a_shift_far_from_zero_is_a_shift(offset, design):
+    rng = np.random.default_rng(17)
+    rows = np.arange(300)
+    x, y = offset + rng.normal(size=(300, 1)), offset + rng.normal(1, 1, size=(300, 1))
+    given = {"strata": {"strata": (rows % 2, rows % 2)}, "pairs": {"pairs": (rows, rows)}}.get(design, {})
+    (column,) = two_sample_test(x, y, rng=0, n_permutations=99, method="median", **given).explain().columns
+    assert column.words == "higher"
+    assert column.effect.value == pytest.approx((y.mean() - x.mean()) / np.sqrt((x.var() + y.var()) / 2), abs=0.01)
+
+
+def test_a_change_of_scale_far_from_zero_is_one_of_scale():
+    rng = np.random.default_rng(18)
+    x, y = 1e13 + rng.normal(size=(400, 1)), 1e13 + 2 * rng.normal(size=(400, 1))
+    (column,) = two_sample_test(x, y, rng=0, n_permutations=99, method="median").explain().columns
+    assert column.words == "more variable"
+    assert column.effect.value == pytest.approx(y.std() / x.std(), rel=0.01)
+
+
+def test_constants_have_no_effect_however_they_round():
+    for value in (0.1, 1e12, 0.0):
+        x, y = Sample(np.full(7, value), np.arange(7)), Sample(np.full(9, value), np.arange(9))
+        assert mean_effect(x, y) is None
+        assert sd_effect(x, y) is None

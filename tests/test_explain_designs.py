@@ -66,9 +66,9 @@ def test_a_shift_inside_sites_is_named_with_its_size_though_the_mix_hides_it():
     squares = np.mean(_variances(x, y))  # as many rows of either sample
     assert column.effect.value == pytest.approx((means[1] - means[0]) / np.sqrt(squares))
     np.testing.assert_allclose(np.square([column.sd_x, column.sd_y]), _variances(x, y))
-    assert column.auc.low < -0.8 < column.auc.high < -0.5
+    assert column.effect.low < -0.8 < column.effect.high < -0.5
     assert sum(column.histogram.x) == pytest.approx(1)
-    assert explanation.where.startswith("Inside strata, rows of the second sample are lower in 'price'")
+    assert explanation.where.startswith("Inside strata, 'price' is lower in the second sample")
     assert "same stratum" in explanation.auc_sentence
     assert explanation.auc.low < special.ndtr(0.8 / np.sqrt(2)) + 0.02  # what the best rule reaches inside a site
     assert "same mix of strata" in explanation.compared
@@ -97,24 +97,24 @@ def _variances(x, y):
     return by_precision(*inside, *sites)
 
 
-def test_the_mix_alone_is_neither_named_nor_told_apart():
+def test_the_mix_alone_is_neither_named_nor_separated():
     rng = np.random.default_rng(4)
     explanation = two_sample_test(orders(rng, MIXES[0]), orders(rng, MIXES[1]), strata="site", method="median", rng=0).explain()
     assert not explanation.differing
-    for effect in (explanation.effect, explanation.marginal_auc):
-        assert effect.low < 0.5 < effect.high
+    for auc in (explanation.auc, explanation.marginal_auc):
+        assert auc.low < 0.5 < auc.high
     without = orders(rng, MIXES[0]).drop(columns="site"), orders(rng, MIXES[1]).drop(columns="site")
     assert two_sample_test(*without, method="median", rng=0).explain().auc.low > 0.6
 
 
-def test_the_interval_of_told_apart_holds_one_half_where_only_the_mix_differs():
+def test_the_interval_of_the_auc_holds_one_half_where_only_the_mix_differs():
     """Of 60 draws 57 hold it at 95%; fewer than 51 have probability .001."""
     held = 0
     for seed in range(60):
         rng = np.random.default_rng([13, seed])
         frames = (orders(rng, mix, rows=120) for mix in MIXES)
-        effect = two_sample_test(*frames, strata="site", method="median", n_permutations=99, rng=seed).explain().effect
-        held += effect.low <= 0.5 <= effect.high
+        auc = two_sample_test(*frames, strata="site", method="median", n_permutations=99, rng=seed).explain().auc
+        held += auc.low <= 0.5 <= auc.high
     assert held >= 51
 
 
@@ -151,7 +151,7 @@ def test_every_kind_of_difference_has_its_words_inside_strata():
     assert found["level"].words in ("less often 'c'", "more often 'a'")  # what one loses the other has
     assert {name: column.words for name, column in found.items() if name != "level"} == {
         "mean": "higher",
-        "scale": "more spread out",
+        "scale": "more variable",
         "paid": "more often true",
         "gone": "more often missing",
         "when": "later",
@@ -302,18 +302,18 @@ def test_effects_of_pairs_are_those_of_their_differences():
     assert column.effect.value == pytest.approx(effect(np.arange(60)))
     rng = np.random.default_rng(1)
     low, high = np.quantile([effect(rng.integers(0, 60, 60)) for _ in range(4000)], [0.025, 0.975])
-    assert column.auc.low == pytest.approx(low, abs=0.02)
-    assert column.auc.high == pytest.approx(high, abs=0.02)
+    assert column.effect.low == pytest.approx(low, abs=0.02)
+    assert column.effect.high == pytest.approx(high, abs=0.02)
     assert low > 0.1
-    assert explanation.effect is explanation.marginal_auc is explanation.unexplained is None
+    assert explanation.auc is explanation.marginal_auc is explanation.unexplained is None
     assert explanation.auc_sentence == f"'a' is higher in after than in before in {np.count_nonzero(y > x)} of 60 pairs."
     assert "of the time" not in str(explanation)
     said = str(content(result, explanation=explanation))
     assert "50% is chance" not in said
-    assert "Told apart" not in said
+    assert "AUC" not in said
 
 
-def test_a_pair_with_a_gap_counts_for_what_is_missing_only():
+def test_a_pair_with_a_missing_value_counts_for_what_is_missing_only():
     before, after = visits(np.random.default_rng(8))
     after.loc[:9, "a"] = np.nan
     (column,) = [c for c in tables_of(before, after, RNG, pairs="subject").columns if c.name == "a"]
@@ -326,7 +326,7 @@ def test_pairs_and_strata_are_explained_where_bins_hold_several():
     before, after = visits(np.random.default_rng(9), 900, 0.03)
     found = two_sample_test(before, after, pairs="subject", method="median", rng=0).explain()
     assert [c.name for c in found.differing] == ["a"]
-    assert 0 < found.columns[0].auc.low < 0.03 < found.columns[0].auc.high < 0.06
+    assert 0 < found.columns[0].effect.low < 0.03 < found.columns[0].effect.high < 0.06
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def test_pairs_and_strata_are_explained_where_bins_hold_several():
 @pytest.mark.parametrize("design", ["strata", "pairs"])
 def test_intervals_cover_the_truth(design):
     """Of 300 intervals 285 +- 3.8 hold the truth where they are exact; four standard errors less are allowed."""
-    covered = dict.fromkeys(("mean", "spread", "share"), 0)
+    covered = dict.fromkeys(("mean", "scale", "share"), 0)
     for seed in range(300):
         rng = np.random.default_rng([11, seed])
         if design == "strata":
@@ -346,14 +346,14 @@ def test_intervals_cover_the_truth(design):
             labels, level, own = np.arange(280) < 140, rng.normal(size=140)[stratum], 0.5
         strata = Strata(stratum, np.arange(len(stratum)), labels, design == "pairs")
         noise = own * rng.normal(size=len(stratum))
-        spread = np.sqrt(1 + own**2) if design == "pairs" else 1.0
+        scale = np.sqrt(1 + own**2) if design == "pairs" else 1.0
         high = (noise + (design == "pairs") * level + 0.4 * ~labels > 0.5) * 1.0
-        truth = stats.norm.sf(0.1 / spread) - stats.norm.sf(0.5 / spread)
+        truth = stats.norm.sf(0.1 / scale) - stats.norm.sf(0.5 / scale)
         wide = 1.5 * own * rng.normal(size=len(stratum)) * ~labels + noise * labels + level
-        ratio = np.sqrt(1 + 2.25 * own**2) / spread if design == "pairs" else 1.5
+        ratio = np.sqrt(1 + 2.25 * own**2) / scale if design == "pairs" else 1.5
         for name, effect, value in (
-            ("mean", mean_effect(*_sides(strata, level + noise + 0.4 * ~labels)), 0.4 / spread),
-            ("spread", sd_effect(*_sides(strata, wide)), ratio),
+            ("mean", mean_effect(*_sides(strata, level + noise + 0.4 * ~labels)), 0.4 / scale),
+            ("scale", sd_effect(*_sides(strata, wide)), ratio),
             ("share", share_effect(*_sides(strata, high), "high"), truth),
         ):
             covered[name] += effect.low <= value <= effect.high

@@ -53,7 +53,7 @@ def plain(text):
 
 def test_the_sentence_is_the_same_everywhere(answers):
     where = answers["library"].where
-    assert where == "Rows of april.csv are higher in 'income' and more often 'ES' in 'country'." or "less often 'FR'" in where
+    assert where == "'income' is higher and 'country' is more often 'ES' in april.csv." or "less often 'FR'" in where
     assert answers["json"]["explanation"]["where"] == where
     for form in ("terminal", "terminal with a report"):
         assert where in answers[form]

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cpmmd import CpmmdError, two_sample_test
+from cpmmd import CpmmdError, DriftDetector, DriftMonitor, two_sample_test
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.data.table import read_table
@@ -105,12 +105,73 @@ def test_preparation_is_fitted_on_the_given_rows_only():
     np.testing.assert_array_equal(preparation.transform(samples, np.array([2]))[0, 1:], 0)  # an unseen level
 
 
-def test_many_levels_are_capped():
-    values = [f"id{i}" for i in range(500)]
-    samples = read_pool(pl.DataFrame({"c": values}), pl.DataFrame({"c": values}))
+def _codes(count: int, repeats: int = 1, first: int = 0) -> pl.DataFrame:
+    return pl.DataFrame({"c": [f"id{i}" for i in range(first, first + count)] * repeats})
+
+
+def test_many_levels_are_kept_apart_and_their_features_are_capped():
+    few = Preparation.fit(read_pool(_codes(300), _codes(300)))
+    assert len(few.features) == 300
+    assert not few.pooled
+    samples = read_pool(_codes(1500), _codes(1500))
+    many = Preparation.fit(samples)
+    assert len(many.features) <= 512
+    assert many.pooled == ("c",)
+    matrix = many.transform(samples)
+    np.testing.assert_allclose(np.square(matrix).sum(axis=1), 0.5)
+    np.testing.assert_array_equal(matrix[:1500], matrix[1500:])
+    assert len(np.unique(matrix[:1500], axis=0)) > 500  # a level that is not kept still has a feature by its name
+    assert any("column 'c' has 1,500 levels: the rare ones are pooled" in note for note in samples.notes)
+
+
+def test_levels_of_one_row_share_a_feature():
+    samples = read_pool(_codes(60, repeats=2), pl.DataFrame({"c": [f"new{i}" for i in range(40)]}))
     preparation = Preparation.fit(samples)
-    assert len(preparation.features) == 50
-    assert preparation.transform(samples).sum(axis=1) == pytest.approx(np.sqrt(0.5))
+    assert preparation.features[-1] == "c=(other)"
+    assert len(preparation.features) == 61
+    np.testing.assert_allclose(preparation.transform(samples)[-40:, -1], np.sqrt(0.5))
+
+
+def test_rows_that_are_many_have_fewer_features_of_levels():
+    samples = read_pool(_codes(1000, repeats=100), _codes(1000, repeats=100))
+    assert 50 <= len(Preparation.fit(samples).features) <= 2**24 // 200_000
+
+
+def _products(rng: np.random.Generator, moved: float = 0.0, levels: int = 200, rows: int = 400) -> pd.DataFrame:
+    """Return rows of a product code, a share of them moved to 20 new ones."""
+    codes = np.array([f"p{i}" for i in rng.integers(0, levels, rows)], dtype=object)
+    new = rng.random(rows) < moved
+    codes[new] = [f"new{i}" for i in rng.integers(0, 20, new.sum())]
+    return pd.DataFrame({"code": codes})
+
+
+@pytest.mark.parametrize("method", ["cp-full", "median", "cp-linear"])
+def test_new_levels_are_found_among_many(method):
+    rng = np.random.default_rng(0)
+    x, y = _products(rng, rows=1000), _products(rng, moved=0.2, rows=1000)
+    assert two_sample_test(x, y, method=method, n_permutations=99, rng=0).reject
+
+
+def test_a_detector_finds_new_levels_among_many():
+    rng = np.random.default_rng(1)
+    for method, example in (("median", None), ("cp-linear", _products(rng, moved=0.5))):
+        detector = DriftDetector(method=method, n_permutations=99, rng=0).fit(_products(rng), example=example)
+        assert detector.test(_products(rng, moved=0.2)).reject
+        assert not detector.test(_products(rng)).reject
+
+
+def test_a_monitor_finds_new_levels_among_many():
+    rng = np.random.default_rng(2)
+    monitor = DriftMonitor(method="median", n_permutations=999, rng=0).fit(_products(rng))
+    answers = [monitor.update(_products(rng, moved=0.2)) for _ in range(6)]
+    assert answers[-1].alarm
+
+
+def test_levels_of_a_few_rows_hold_the_level_where_many_are_pooled():
+    # 100 nulls at .05: 13 rejections or more happen once in 600.
+    rng = np.random.default_rng(3)
+    draws = ((_products(rng, levels=3000), _products(rng, levels=3000)) for _ in range(100))
+    assert sum(two_sample_test(x, y, method="median", n_permutations=39, rng=0).reject for x, y in draws) < 13
 
 
 def test_dropping_rows_is_reported():

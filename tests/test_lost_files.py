@@ -78,7 +78,7 @@ def test_permissions_are_kept_links_stay_and_devices_are_refused(tmp_path):
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     os.mkfifo(tmp_path / "pipe")
     for target in ("/dev/null", tmp_path / "pipe", tmp_path):
-        with pytest.raises(CpmmdError, match="is no file"):
+        with pytest.raises(CpmmdError, match="is not a file"):
             write_whole(target, b"x")
 
 

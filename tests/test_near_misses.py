@@ -40,7 +40,10 @@ MISTAKES = {
     "a path": (lambda _: two_sample_test("a.csv", Y), "Sample x must be an array of rows or a data frame. Got 'a.csv'; read it"),
     "a URL": (lambda _: DriftMonitor().fit("https://example.org/a.csv"), "such as pandas.read_csv('https://example.org/a.csv')"),
     "a relation": (lambda _: two_sample_test(DuckDBPyRelation(), Y), "Got a DuckDB relation instead; call .df() on it first"),
-    "groups": (lambda _: DriftDetector(groups="pateint").fit(FRAME), "Unknown column in groups: 'pateint'. Did you mean 'patient'?"),
+    "groups": (
+        lambda _: DriftDetector(groups="pateint").fit(FRAME),
+        "Unknown column in groups: 'pateint'. Did you mean 'patient'?",
+    ),
     "a detector for a monitor": (
         lambda path: DriftMonitor.load(saved(DriftDetector, path)),
         "must hold a monitor. It holds a detector; name the file of a monitor.",
@@ -178,7 +181,9 @@ def test_a_batch_that_could_not_be_tested_is_in_the_headline(files):
 
 def test_the_probability_beside_an_alarm_is_of_ever_raising_a_false_one(files):
     monitor = files / "monitor.cpmmd"
-    assert run("fit", files / "a.csv", "-o", monitor, "--monitor", "--drop", "id", "--method", "median", "--seed", 1).exit_code == 0
+    assert (
+        run("fit", files / "a.csv", "-o", monitor, "--monitor", "--drop", "id", "--method", "median", "--seed", 1).exit_code == 0
+    )
     moved = pd.DataFrame(Y + 3, columns=["u", "v"])
     for day in range(3):
         moved.add(day / 100).to_csv(files / f"day{day}.csv", index=False)

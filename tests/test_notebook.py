@@ -52,7 +52,7 @@ def test_a_kernel_matrix_and_a_missing_matplotlib_show_what_they_can(monkeypatch
     def absent(_):
         raise MissingExtraError("no matplotlib")
 
-    monkeypatch.setattr(import_module("cpmmd.report.render"), "png_picture", absent)
+    monkeypatch.setattr(import_module("cpmmd.report.notebook"), "png_picture", absent)
     assert not Page(two_sample_test(X, Y, rng=0)._repr_html_()).all("img")
 
 

@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from cpmmd import Bandwidth, Polynomial, Ratio, SplitTest, plotting, two_sample_test
+from cpmmd import Bandwidth, DriftDetector, Polynomial, Ratio, SplitTest, plotting, report, two_sample_test
 from cpmmd.errors import InputError, MissingExtraError
 from cpmmd.plotting import style
 from helpers import light
@@ -178,8 +178,8 @@ def test_the_statistic_is_past_the_limit_exactly_when_the_test_rejects(seed):
     alpha = [0.05, 0.29, 0.1, 0.5][seed % 4]
     result = two_sample_test(rng.normal(size=(15, 1)), rng.normal(0.4, 1, size=(15, 1)), method="median", rng=seed, alpha=alpha)
     lines = {line.get_label(): line.get_xdata()[0] for line in plotting.null_distribution(result, ax=Figure().subplots()).lines}
-    limit = lines[f"limit at level {alpha:g}"]
-    assert (lines[f"these samples, p = {result.pvalue:.3g}"] > limit) == result.reject
+    limit = lines[f"limit at significance level {alpha:g}"]
+    assert (lines[f"observed, p = {result.pvalue:.3g}"] > limit) == result.reject
 
 
 def test_the_penalty_is_the_calibrated_complexity():
@@ -193,11 +193,14 @@ def test_the_penalty_is_the_calibrated_complexity():
     assert "complexity penalty" not in {line.get_label() for line in ratio.lines}
 
 
-def test_the_chosen_class_is_marked_where_its_score_is_best():
-    ax = plotting.criterion_path(full()[0], ax=Figure().subplots())
-    star = next(line for line in ax.lines if line.get_label() == "chosen")
-    chosen = full()[0].selected_class
-    assert star.get_ydata()[0] == chosen.scores[chosen.selected]
+def test_the_kernel_and_the_member_of_the_statistic_are_marked():
+    result = full()[0]
+    ax = plotting.criterion_path(result, ax=Figure().subplots())
+    marked = {line.get_label(): line.get_ydata()[0] for line in ax.lines if len(line.get_ydata())}
+    chosen, best = result.selected_class, result.statistic_class
+    assert marked["kernel"] == chosen.scores[chosen.selected]
+    assert ("statistic" in marked) == bool(result.kernel_note)
+    assert marked.get("statistic", best.evidence) == best.evidence
 
 
 def test_pictures_of_what_did_not_happen_are_refused():
@@ -269,7 +272,7 @@ class Table:
 def test_a_power_table_shows_its_target_its_draws_and_where_the_pilot_ends():
     table = Table((Row(50, 0.3, 0.2, 0.4, 0.31, False), Row(200, 0.9, 0.7, 1.0, None, True)), 0.8)
     labels = plotting.power_curves(table, ax=Figure().subplots()).get_legend_handles_labels()[1]
-    assert "wanted: 0.80" in labels
+    assert "target 0.80" in labels
     assert any("simulated" in label for label in labels)
     assert any("pilot" in label for label in labels)
     several = [{"size": 50, "power": 0.5, "method": m} for m in ("cp-full", "mmdagg")]
@@ -279,7 +282,7 @@ def test_a_power_table_shows_its_target_its_draws_and_where_the_pilot_ends():
 def test_a_series_marks_its_limit_and_its_alarms_on_top():
     ax = plotting.batch_series(BATCHES, alpha=0.01, ax=Figure().subplots())
     lines = {line.get_label(): line for line in ax.lines}
-    assert lines["limit 0.01"].get_ydata()[0] == 0.01
+    assert lines["significance level 0.01"].get_ydata()[0] == 0.01
     assert list(lines["different"].get_xdata()) == [2]
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
     many = [{"batch": HOSTILE, "pvalue": 0.5, "adjusted": 0.9, "reject": False} for _ in range(300)]
@@ -303,6 +306,28 @@ def test_a_series_of_dated_batches_stands_at_its_dates():
     assert plotting.batch_series(tested, ax=Figure().subplots()).get_xlabel() == "day of the test"
     same_day = [{**batch, "time": "2024-06-01T00:00:00"} for batch in BATCHES]
     assert plotting.batch_series(same_day, ax=Figure().subplots()).get_xlabel() == "batch"
+
+
+def test_what_a_detector_returns_can_be_drawn_and_reported():
+    names = ["a", "b", "c", "d"]
+    fitted = DriftDetector(rng=0, n_permutations=99).fit(pl.DataFrame(X, schema=names))
+    shifted, twice = (pl.DataFrame(Y[:40] + shift, schema=names) for shift in ([0, 3, 0, 0], [3, 3, 0, 0]))
+    batches = {"monday": shifted, "tuesday": pl.DataFrame({"other": [1.0]}), "wednesday": twice}
+    checked = fitted.check(batches)
+    for records in (checked, [batch.to_dict() for batch in checked]):
+        ax = plotting.moved_columns(records, ax=Figure().subplots())
+        assert {label.get_text() for label in ax.get_yticklabels()} == {name for batch in checked for name in batch.columns}
+        assert sum(len(line.get_xdata()) for line in ax.lines) == sum(len(batch.columns) for batch in checked) > 1
+        lines = {line.get_label(): line for line in plotting.batch_series(records, ax=Figure().subplots()).lines}
+        assert [len(lines[name].get_xdata()) for name in ("different", "not tested")] == [2, 1]
+    assert "Columns that changed" in report.write_series(checked, alpha=0.05)
+    found = [fitted.test(shifted, name="thursday")]
+    assert len(plotting.batch_series(found, ax=Figure().subplots()).lines) == 4
+
+
+def test_columns_are_drawn_where_none_changed():
+    ax = plotting.moved_columns([{"batch": "monday", "pvalue": 0.5, "reject": False}], ax=Figure().subplots())
+    assert not ax.get_yticklabels()
 
 
 AWKWARD = {

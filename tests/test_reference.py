@@ -25,7 +25,13 @@ docscrape = pytest.importorskip("numpydoc.docscrape", reason="numpydoc is in the
 MODULES = ("cpmmd.plotting", "cpmmd.report", "cpmmd.explain")
 # What results, recipes and contracts are made of: one line, and a comment beside each field.
 PARTS = {
-    "cpmmd.errors": ("ParameterReference", "TooFewUnitsError", "UnknownNameError", "MissingExtraError", "DegenerateKernelWarning"),
+    "cpmmd.errors": (
+        "ParameterReference",
+        "TooFewUnitsError",
+        "UnknownNameError",
+        "MissingExtraError",
+        "DegenerateKernelWarning",
+    ),
     "cpmmd.kernels.base": ("Kernel", "KernelFamily", "TrainedFamily"),
     "cpmmd.kernels.scaled": ("ScaleFamily",),
     "cpmmd.procedures.base": ("Choice", "Method", "Procedure", "RunOptions"),

@@ -1,4 +1,4 @@
-"""Reports: one dictionary in three formats, harmless whatever the data calls its columns, and small whatever its size."""
+"""Reports: one dictionary in three formats, safe whatever the names of columns, and small whatever the size of the data."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ from cpmmd.report import content, render
 from cpmmd.report.figures import result_drawings
 from helpers import HOSTILE_NAMES, Page, sample_named
 
-SECTIONS = ["where", "assurance", "evidence", "repeat"]
+SECTIONS = ["where", "assurance", "method", "repeat"]
 SUFFIXES = [".html", ".md", ".json"]
 MEGABYTE = 1_000_000
 DRAWN = {"svg", "g", "path", "use", "defs", "clippath", "pattern", "rect", "text", "tspan", "image"}
@@ -64,10 +64,10 @@ def test_every_method_has_a_report_in_every_format(method, tmp_path):
         method = SplitTest(cpmmd.Deep(width=8), ascent=Ascent(steps=10))
     x, y = data.normal(size=(40, 2)), data.normal(size=(30, 2)) + 1
     result = two_sample_test(x, y, method=method, n_permutations=99, rng=0)
-    said = content(result)
-    assert [section["id"] for section in said["sections"]] == SECTIONS
-    assert said["verdict"]["pvalue"] == result.pvalue
-    json.dumps(said, allow_nan=False)
+    page = content(result)
+    assert [section["id"] for section in page["sections"]] == SECTIONS
+    assert page["verdict"]["pvalue"] == result.pvalue
+    json.dumps(page, allow_nan=False)
     for suffix in SUFFIXES:
         path = tmp_path / f"report{suffix}"
         text = result.report(path)
@@ -75,11 +75,56 @@ def test_every_method_has_a_report_in_every_format(method, tmp_path):
         assert ("The samples differ" if result.reject else "No difference found") in text
 
 
+def facts_of(page):
+    parts = [part for section in page["sections"] for part in section["parts"]]
+    return {fact["term"]: fact["value"] for part in parts if part["kind"] == "facts" for fact in part["items"]}
+
+
+def test_the_class_of_the_statistic_and_that_of_the_kernel_are_both_named(differing):
+    best = max(differing.classes, key=lambda path: path.criterion)
+    chosen = differing.selected_class
+    assert chosen is not best  # as on the data of cpmmd demo
+    assert best.criterion == pytest.approx(differing.statistic)
+    own = f"{chosen.scores[chosen.selected] - chosen.penalty:.5g}"
+    page = content(differing)
+    facts = facts_of(page)
+    assert facts["Class of the statistic"] == f"{best.label} coordinates"
+    assert facts["Kernel"] == f"{differing.kernel} on {chosen.coordinates}"
+    assert own in facts["Kernel and statistic"]
+    (classes,) = (part for part in page["sections"][2]["parts"] if part.get("id") == "classes")
+    assert {row[1]: row[0] for row in classes["rows"] if row[1]} == {"statistic": best.label, "kernel": chosen.label}
+    printed = str(differing)
+    assert f"class        {best.name}, which gives the statistic" in printed
+    assert f"kernel       {differing.kernel} on {chosen.coordinates}" in printed
+    assert f"Its own score less penalty, {own}, also exceeds the statistic of every other permutation." in printed
+
+
+def test_where_the_kernel_gives_the_statistic_nothing_is_added():
+    result = two_sample_test(frame(0, 60), frame(1, 50), n_permutations=99, rng=0)
+    assert result.selected_class is result.statistic_class
+    assert result.kernel_note == ""
+    assert "Kernel and statistic" not in facts_of(content(result))
+    single = two_sample_test(frame(0, 60), frame(1, 50), method="median", n_permutations=99, rng=0)
+    assert single.statistic_class is None
+    assert single.kernel_note == ""
+
+
+def test_the_report_says_what_is_the_papers_and_what_is_an_extension_of_it():
+    x, y = frame(0, 60, 2), frame(1, 50)
+    relation = {
+        method: facts_of(content(two_sample_test(x, y, method=method, n_permutations=99, rng=0))).get("Relation to CP-MMD")
+        for method in ("cp-full", "cp-linear", "median")
+    }
+    assert relation["cp-full"].startswith("this library's extension of it")
+    assert relation["cp-linear"].startswith("the paper's criterion")
+    assert relation["median"] is None
+
+
 def test_json_is_the_dictionary(differing, tmp_path):
     written = json.loads(differing.report(tmp_path / "a.json", command="cpmmd test a b", title="a v b"))
-    said = content(differing, command="cpmmd test a b", title="a v b", explanation=differing.explain())
-    written.pop("footer"), said.pop("footer")  # the time of writing
-    assert written == said
+    page = content(differing, command="cpmmd test a b", title="a v b", explanation=differing.explain())
+    written.pop("footer"), page.pop("footer")  # the time of writing
+    assert written == page
 
 
 def test_the_verdict_comes_first(text):
@@ -90,10 +135,10 @@ def test_the_verdict_comes_first(text):
     assert words.index("The samples differ") < words.index("Where") < words.index("How sure") < words.index("How it was done")
 
 
-def test_no_difference_is_not_called_agreement(tmp_path):
+def test_no_difference_is_not_called_equality(tmp_path):
     text = two_sample_test(frame(0, 60), frame(1, 50), rng=0).report(tmp_path / "a.md")
     assert "No difference found" in text
-    assert "no proof that the samples agree" in text
+    assert "No difference found does not mean equal" in text
     assert "None of 4 columns differs" in text
 
 
@@ -101,7 +146,7 @@ def test_the_python_call_repeats_the_result():
     x, y = frame(0, 40, 0.5), frame(1, 30)
     for options in ({}, {"method": "cp-linear", "scale": "standard", "alpha": 0.1}, {"method": SplitTest(train_fraction=0.4)}):
         result = two_sample_test(x, y, n_permutations=199, **options)
-        program = content(result)["sections"][-1]["blocks"][0]
+        program = content(result)["sections"][-1]["parts"][0]
         assert program["language"] == "python"
         namespace = {"x": x, "y": y}
         exec(program["text"], namespace)
@@ -118,16 +163,16 @@ def test_top_rows_are_shown_unless_switched_off(tmp_path):
     result = two_sample_test(x, y, rng=0)
 
     def ids(rows):
-        said = content(result, rows=rows, explanation=result.explain())
-        blocks = [block for section in said["sections"] for block in section["blocks"]]
-        inside = [inner for block in blocks for inner in block.get("blocks", ())]
-        return {block["id"] for block in [*blocks, *inside] if "id" in block}
+        page = content(result, rows=rows, explanation=result.explain())
+        parts = [part for section in page["sections"] for part in section["parts"]]
+        inside = [inner for part in parts for inner in part.get("parts", ())]
+        return {part["id"] for part in [*parts, *inside] if "id" in part}
 
     assert ids(rows=True) - ids(rows=False) == {"rows-x", "rows-y"}
     assert "rows-x" not in result.report(tmp_path / "a.json", rows=False)
 
 
-def test_values_that_single_rows_have_are_not_told_without_rows(tmp_path):
+def test_values_of_single_rows_are_not_shown_without_rows(tmp_path):
     data = np.random.default_rng(5)
 
     def sample(prefix, each):
@@ -145,7 +190,7 @@ def test_values_that_single_rows_have_are_not_told_without_rows(tmp_path):
 def test_a_result_without_its_data_still_has_a_report(differing, tmp_path):
     bare = replace(differing, evidence=None)
     for suffix in SUFFIXES:
-        assert "cannot say where" in bare.report(tmp_path / f"bare{suffix}")
+        assert "the result does not hold its data" in bare.report(tmp_path / f"bare{suffix}")
 
 
 # --- one file, nothing fetched, nothing run but the sorting -----------------------------------------------------------
@@ -254,7 +299,7 @@ def test_hostile_names_are_inert_in_json(hostile, tmp_path):
     found = strings(json.loads(text))
     assert any("<script>" in string for string in found)
     assert max(map(len, found)) <= 4000
-    code = {block["text"] for section in json.loads(text)["sections"] for block in section["blocks"] if block["kind"] == "code"}
+    code = {part["text"] for section in json.loads(text)["sections"] for part in section["parts"] if part["kind"] == "code"}
     kinds = {unicodedata.category(c) for string in found if string not in code for c in string if c != "\u200d"}
     assert not kinds & {"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"}
 
@@ -277,7 +322,7 @@ def test_newlines_stay_visible_and_directions_are_isolated(hostile_page):
         (3.5, "3.5"),
     ],
 )
-def test_shown_text_is_one_harmless_line(name, expected):
+def test_shown_text_is_one_sanitized_line(name, expected):
     assert sanitize(name) == expected
 
 
@@ -301,9 +346,9 @@ def test_a_report_is_below_a_megabyte_for_any_input(rows, columns, name):
     pool = read_pool(many, many + 1)
     big = replace(result, sizes=(rows, rows), tested_sizes=(rows, rows), evidence=replace(result.evidence, pool=pool))
     explanation = big.explain(max_rows=2000 if columns < 10 else 100)
-    said = content(big, explanation=explanation)
+    page = content(big, explanation=explanation)
     for form in ("html", "markdown", "json"):
-        assert len(render(said, result_drawings(big, explanation), form=form).encode()) < MEGABYTE
+        assert len(render(page, result_drawings(big, explanation), form=form).encode()) < MEGABYTE
 
 
 @pytest.mark.parametrize("path", ["out.pdf", "out", "missing/folder/out.md"])

@@ -28,6 +28,16 @@ def wide_report():
     return two_sample_test(x, y, n_permutations=199, rng=0).report(names=("line 1", "line 2"))
 
 
+def pairs_report():
+    """A report with pairs of columns that have long names, as those of ``cpmmd demo``."""
+    data = np.random.default_rng(7)
+    names = ["mean perimeter", "perimeter error", "worst concave points", "fractal dimension error"]
+    x, y = data.normal(size=(120, 4)), data.normal(size=(120, 4))
+    y[:, 1:] = 0.3 * y[:, 1:] + y[:, :1]
+    frames = (pd.DataFrame(values, columns=names) for values in (x, y))
+    return two_sample_test(*frames, n_permutations=199, rng=0).report(names=("benign.csv", "malignant.csv"))
+
+
 def batches(count):
     names = list(HOSTILE_NAMES.values())
     return [
@@ -75,6 +85,7 @@ def reports(tmp_path_factory):
         "alike": two_sample_test(sample(2, 60, 0), sample(3, 60, 0), method="cp-linear", rng=0).report(),
         "series": write_series(batches(28), alpha=0.05),
         "wide": wide_report(),
+        "pairs": pairs_report(),
         "watched": write_series(watched(28)),
         "hostile": hostile_report(list(HOSTILE_NAMES.values())),
     }
@@ -97,6 +108,20 @@ def test_a_report_opens_quietly_and_fits_the_screen(browser, reports, name, view
         assert visit.requests == [reports[name]]
         assert visit.fits()
         assert visit.page.locator("svg:not(.mini)").count() == visit.page.locator("figure").count() > 0
+
+
+@pytest.mark.parametrize("width", [1280, 500, 390])
+def test_no_column_of_the_pairs_is_cut_off(browser, reports, width):
+    with Visit(browser, reports["pairs"]) as visit:
+        visit.page.set_viewport_size({"width": width, "height": 900})
+        assert visit.page.locator("#pairs tbody tr").count() >= 3
+        cells = visit.page.locator("#pairs tbody tr >> nth=0 >> css=th, td").all()
+        assert len(cells) == 5
+        edge = visit.page.eval_on_selector("#pairs", "table => table.parentElement.getBoundingClientRect().right")
+        assert max(box["x"] + box["width"] for cell in cells if (box := cell.bounding_box())) <= edge + 0.5
+        if width == 1280:
+            hidden = "[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)"
+            assert max(visit.page.evaluate(hidden)) <= 0
 
 
 @pytest.mark.parametrize("name", ["hostile", "series"])

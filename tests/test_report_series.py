@@ -48,7 +48,7 @@ def test_a_series_with_the_bare_minimum():
 
 def test_a_long_series_keeps_its_flagged_batches_and_its_end():
     many = records(10_000, flagged=range(0, 9000, 1000))
-    table = next(b for b in series_content(many)["sections"][0]["blocks"] if b["kind"] == "table")
+    table = next(part for part in series_content(many)["sections"][0]["parts"] if part["kind"] == "table")
     names = [row[0] for row in table["rows"]]
     assert {f"day {i}" for i in range(0, 9000, 1000)} <= set(names)
     assert names[-1] == "day 9999"
@@ -74,10 +74,10 @@ FAILED = {"batch": "2024-03-02.csv", "error": "The batch must have the reference
 
 
 def test_batches_that_could_not_be_tested_are_shown_with_the_reason():
-    said = series_content([*records(2, (1,)), FAILED])
-    assert said["verdict"]["headline"].startswith("1 of 2 batches")
-    assert said["verdict"]["sentences"][-1] == "1 could not be tested: 2024-03-02.csv."
-    table, notes = (next(b for b in said["sections"][0]["blocks"] if b["kind"] == kind) for kind in ("table", "notes"))
+    page = series_content([*records(2, (1,)), FAILED])
+    assert page["verdict"]["headline"].startswith("1 of 2 batches")
+    assert page["verdict"]["sentences"][-1] == "1 could not be tested: 2024-03-02.csv."
+    table, notes = (next(part for part in page["sections"][0]["parts"] if part["kind"] == kind) for kind in ("table", "notes"))
     assert table["rows"][2][:2] == ["2024-03-02.csv", "not tested"]
     assert table["failed"] == [2]
     assert notes["items"] == [f"2024-03-02.csv could not be tested: {FAILED['error'].strip()}"]
@@ -87,16 +87,16 @@ def test_batches_that_could_not_be_tested_are_shown_with_the_reason():
 
 def test_batches_stand_at_the_dates_in_their_names():
     dated = [{**record, "batch": f"sales_2024030{9 - i}.csv"} for i, record in enumerate(records(4, (0,)))]
-    said = series_content([*dated, FAILED])
-    table = next(b for b in said["sections"][0]["blocks"] if b["kind"] == "table")
+    page = series_content([*dated, FAILED])
+    table = next(part for part in page["sections"][0]["parts"] if part["kind"] == "table")
     days = [row[[c["label"] for c in table["columns"]].index("Date")] for row in table["rows"]]
     assert days == ["2024-03-02", "2024-03-06", "2024-03-07", "2024-03-08", "2024-03-09"]
-    assert "The latest, sales_20240309.csv, differs" in said["verdict"]["sentences"][0]
-    assert said["verdict"]["numbers"][0]["note"] == "2024-03-06 to 2024-03-09"
+    assert "The latest, sales_20240309.csv, differs" in page["verdict"]["sentences"][0]
+    assert page["verdict"]["numbers"][0]["note"] == "2024-03-06 to 2024-03-09"
 
 
 def test_how_different_batches_are_is_drawn_beside_p():
-    figures = [b["id"] for b in series_content(records(3))["sections"][0]["blocks"] if b["kind"] == "figure"]
+    figures = [part["id"] for part in series_content(records(3))["sections"][0]["parts"] if part["kind"] == "figure"]
     assert figures == ["batch-series", "batch-effects"]
     bare = [{"batch": "only", "pvalue": 0.2, "reject": False}]
-    assert [b["id"] for b in series_content(bare)["sections"][0]["blocks"] if b["kind"] == "figure"] == ["batch-series"]
+    assert [part["id"] for part in series_content(bare)["sections"][0]["parts"] if part["kind"] == "figure"] == ["batch-series"]

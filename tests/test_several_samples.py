@@ -54,7 +54,7 @@ def test_rows_with_missing_values_are_dropped_from_each():
 def test_a_stratum_of_one_sample_is_left_out():
     pool = read_samples(SAMPLES, missing="impute", design=DesignOptions(strata="site"))
     assert_holds(pool, EVERY.iloc[:8], (4, 2, 2), kept=[0, 1, 2, 3, 0, 1, 0, 1])
-    assert pool.notes == ("1 stratum of one sample only left out: 'r' (rows of each sample: 0, 0, 1)",)
+    assert pool.notes == ("1 stratum with rows of one sample only left out: 'r' (rows of each sample: 0, 0, 1)",)
     assert pool.design.units == pool.design.rows == (4, 2, 2)
     assert pool.design.strata.tolist() == [0, 1, 0, 1, 1, 0, 0, 1]
     assert str(pool.design) == "4 v 2 v 2 rows in 2 strata"
@@ -77,7 +77,7 @@ def test_groups_pairs_and_blocks_of_three():
     assert (pool.sizes, pool.kept.tolist()) == ((4, 4, 4), [0, 2, 3, 5] * 3)
     with pytest.raises(InputError, match="or 3 arrays, one for each"):
         read_samples(rows, missing="drop", design=DesignOptions(pairs=people[:2]))
-    with pytest.raises(InputError, match=r"A group must stand in one sample.* in several: '2'"):
+    with pytest.raises(InputError, match=r"Each group must belong to one sample.* in several: '2'"):
         read_samples({name: frame[2:4] for name, frame in rows.items()}, design=DesignOptions(groups=[[1, 1], [2, 2], [2, 2]]))
 
 
@@ -97,4 +97,4 @@ def test_notices_look_into_every_sample():
     assert any("rows depend on each other" in note for note in pool.notes)
     assert block_length(pool).rows > 20
     names = {s: pd.DataFrame({"v": rng.normal(size=40), "who": np.repeat([f"{s}{i}" for i in range(10)], 4)}) for s in "abc"}
-    assert any("its 10, 10 and 10 values each stand in one sample only" in note for note in read_samples(names).notes)
+    assert any("its 10, 10 and 10 values repeat inside a sample and are never in two" in note for note in read_samples(names).notes)

@@ -30,7 +30,7 @@ def test_copies_of_a_record_are_on_one_side(method, share):
     )
     assert not trained & tested
     assert len(result.evidence.trained) + len(result.evidence.tested) == 80
-    assert any(f"{round(40 * share)} rows stand in both samples" in note for note in result.notes)
+    assert any(f"{round(40 * share)} rows are in both samples" in note for note in result.notes)
 
 
 def test_without_shared_records_nothing_changes():

@@ -56,7 +56,7 @@ def test_dates_in_json_lines_are_read(tmp_path):
 
 @pytest.mark.parametrize("text", ["01/02/2024", "31.12.2024", "12-31-2024", "1/2/24", "01/02/2024 10:00"])
 def test_dates_that_could_mean_another_day_are_refused(tmp_path, text):
-    with pytest.raises(InputError, match=r"'when' of .* seems to hold dates; write 2024-12-31, or say dayfirst.*date_format="):
+    with pytest.raises(InputError, match=r"'when' of .* seems to hold dates; write 2024-12-31, or set dayfirst.*date_format="):
         read(tmp_path, [text, text])
 
 

@@ -24,6 +24,7 @@ from .procedures.fixed import EnergyTest as EnergyTest
 from .procedures.fixed import MedianTest as MedianTest
 from .procedures.full_sample import FullSampleTest as FullSampleTest
 from .procedures.full_sample import KernelClass as KernelClass
+from .procedures.group_means import GroupMeansTest as GroupMeansTest
 from .procedures.mmdagg import MMDAgg as MMDAgg
 from .procedures.mmdfuse import MMDFuse as MMDFuse
 from .procedures.outcome import TestResult as TestResult

@@ -46,7 +46,7 @@ def test_more_groups_are_each_compared_with_the_rest_and_adjusted(tmp_path):
     assert text.stdout.splitlines()[0].endswith("from the rest (adjusted p <= 0.05).")
     assert found["groups"][2]["explanation"]["columns"][0]["words"] == "higher"
     assert all((group["explanation"] is not None) == group["reject"] for group in found["groups"])
-    assert "Rows of g = c are higher in 'v'." in text.stdout
+    assert "'v' is higher in g = c." in text.stdout
     refused(run("test", file, "--split-by", "v"), "2 to 100 different values")
     refused(run("test", file, "--split-by", "x"), "Unknown column")
 
@@ -59,7 +59,7 @@ def test_more_groups_have_a_report_too(tmp_path, suffix):
     assert f"Report: {report}" in result.stdout
     text = report.read_text()
     assert "groups differ from the rest" in text
-    assert "Rows of g = c are higher in" in text
+    assert "is higher in g = c" in text
     assert "cpmmd test" in text
 
 

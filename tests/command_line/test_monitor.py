@@ -115,7 +115,7 @@ def test_what_a_monitor_does_not_take_is_refused(watched, tmp_path):
     refused(run("fit", reference, "-o", tmp_path / "m", "--monitor", "--example", files[0]), "example")
     refused(run("fit", reference, "-o", tmp_path / "m", "--monitor", "--method", "mmdagg"), "exact ranking")
     rare = ("-o", tmp_path / "m", *QUICK, "--alpha", "0.00001")
-    refused(run("fit", reference, *rare), "could never reject")  # a detector; of a monitor the evidence adds up
+    refused(run("fit", reference, *rare), "can never reject")  # a detector; of a monitor the evidence adds up
     assert run("fit", reference, *rare, "--monitor").exit_code == 0
     detector = tmp_path / "detector"
     assert run("fit", reference, "-o", detector, *QUICK).exit_code == 0

@@ -385,6 +385,8 @@ def _fit(samples: Sequence[FileSample], settings: Settings, *, monitor: bool) ->
     from cpmmd.monitoring.monitor import DriftMonitor
 
     keywords = settings.keywords()
+    if keywords.pop("group_sizes") != "cut":
+        raise InputError("A detector cuts groups to one size, because batches differ in theirs. Leave out --group-sizes.")
     if not monitor:
         return DriftDetector(**keywords).fit(samples[0].data, example=samples[1].data if len(samples) > 1 else None)
     given = [flag for name, flag in NOT_FOR_MONITORS.items() if keywords.pop(name) is not None]

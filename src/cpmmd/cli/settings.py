@@ -242,6 +242,7 @@ class Settings:
     )
     pair_by: str | None = option("Rows of one value are one subject in both files (before and after).", None, metavar="COLUMN")
     blocks: str | None = option("Rows in time: permute so many consecutive ones together.", None, metavar="K|auto")
+    group_sizes: str = option("Groups of different sizes: cut all to one size, or keep all rows.", "cut", metavar="cut|keep")
 
     @property
     def design_columns(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -39,6 +39,15 @@ class PlainValue:
         """Return it in plain JSON types."""
         names = self.document or tuple(field.name for field in fields(self))  # type: ignore[arg-type]
         return {name: to_plain(getattr(self, name)) for name in names}
+
+
+class NoTruthValue:
+    """An answer that is neither true nor false: ``if answer:`` raises and names what to ask instead, as NumPy's arrays do."""
+
+    truth_hint: ClassVar[str] = "`.reject`"  # what to ask instead
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"The truth value of {type(self).__name__} is ambiguous. Use {self.truth_hint}.")
 
 
 def to_plain(value: Any) -> Any:

@@ -1,15 +1,15 @@
-"""Designs: which relabelings are allowed, because what they exchange is exchangeable when nothing differs.
+"""Designs: which permutations are allowed, because what they exchange is exchangeable under the null hypothesis.
 
-What was passed (:class:`DesignOptions`: groups, strata, pairs, blocks) becomes, by the rules of :func:`make_design`, the value
-that all see (:class:`Design`). Rows stand in units that change sides whole, units stand in strata inside which labels move.
-Groups are units; strata are strata; pairs are strata of one unit of each sample; blocks are units of consecutive rows. A design
-never sees a value that is compared.
+:class:`DesignOptions` holds what was passed (groups, strata, pairs, blocks), :func:`make_design` has the rules, and
+:class:`Design` is the value that they make. Rows are in units that are permuted as a whole, units are in strata, and labels move
+only inside a stratum. Groups are units; pairs are strata of one unit of each sample; blocks are units of consecutive rows. A
+design never looks at the values that are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,29 +28,33 @@ NAMED = ("groups", "strata", "pairs")
 # What does not go together, and why.
 AT_ODDS = {
     ("groups", "blocks"): "blocks are groups of consecutive rows",
-    ("pairs", "strata"): "pairs are strata of two already",
-    ("pairs", "blocks"): "pairs change places one by one",
+    ("pairs", "strata"): "each pair is a stratum already",
+    ("pairs", "blocks"): "each pair is permuted by itself",
 }
-BLOCKS_NOTE = "blocks are exchangeable as far as dependence fades within their length: the level is approximate"
-MOST_STRATA = 1000  # more are no strata but groups, pairs or names of rows
+BLOCKS_NOTE = "the level is approximate: blocks are exchangeable only if dependence fades within their length"
+MOST_STRATA = 1000  # more of them are groups, pairs or names of rows
+CUT, KEEP = "cut", "keep"  # what is done about groups whose sizes differ
 GROUPS, STRATA, PAIRS = ParameterReference("groups"), ParameterReference("strata"), ParameterReference("pairs")
 NO_NAMES = (
     "{parameter} names a column, {column!r}, but {sample} is an array, whose columns have no names. Pass an array for each "
     "sample instead."
 )
 WITHOUT_VALUE = (
-    "{parameter} must have a value in every row. It is missing in {count} of {sample}, the first of them {row} (counted from 0); "
-    "fill them in, or leave those rows out."
+    "{parameter} must have a value in every row. It is missing in {count} of {sample}, first in row {row} (counted from 0). Fill "
+    "in the missing values, or leave those rows out."
 )
 MANY_STRATA = (
-    "Strata must be few enough to have many rows each, at most {most}. Got {count}; if they name units that rows belong to, pass "
-    "them as {groups}, if one row of each sample as {pairs}, or make fewer of them."
+    "There must be at most {most} strata, so that each has many rows. Got {count}. If a value stands for rows that belong "
+    "together, pass it as {groups}; if for one row of each sample, as {pairs}; otherwise make the strata coarser."
 )
-LONELY_STRATA = "A stratum must have rows of {both} samples. None of the {count} has, such as {names}; labels cannot move."
-LONELY_PAIR = "Every pair must have rows in {both} samples. {count} in {one} only: {of}. Leave them out, or add their partners."
+LONELY_STRATA = (
+    "A stratum must have rows of {both} samples, because labels move only inside it. All {count} strata have rows of one sample "
+    "only, such as {names}. Use coarser strata, or check their names."
+)
+LONELY_PAIR = "Each pair must have rows in {both} samples. {count} in {only} only: {of}. Leave them out, or add their partners."
 TORN_GROUP = (
-    "A group must stand in one sample, for it changes sides whole. {count} in {both}: {groups}. If the same groups were seen "
-    "twice, pass {pairs} instead; if labels should move inside them, {strata}."
+    "Each group must belong to one sample, because groups are permuted as a whole. {count} in {both}: {groups}. If the same "
+    "groups were observed twice, pass {pairs} instead; if labels should move inside them, {strata}."
 )
 
 Coded = Mapping[str, tuple[Rows, Objects]]  # by argument: a number for each row of the pool, and what numbers stand for
@@ -74,12 +78,14 @@ class DesignOptions:
     strata: object = None
     pairs: object = None
     blocks: Any = None  # rows of a block, or ``"auto"``
+    group_sizes: str = CUT  # what is done about groups whose sizes differ
 
     def __post_init__(self) -> None:
-        for (one, other), why in AT_ODDS.items():
-            if one in self.given and other in self.given:
-                rule = "{one} and {other} cannot be given together: " + why + ". Leave one of them out."
-                raise InputError(rule, one=ParameterReference(one), other=ParameterReference(other))
+        for (first, second), why in AT_ODDS.items():
+            if first in self.given and second in self.given:
+                rule = "{first} and {second} cannot be given together: " + why + ". Leave one of them out."
+                raise InputError(rule, first=ParameterReference(first), second=ParameterReference(second))
+        validation.one_of("group_sizes", self.group_sizes, (CUT, KEEP))
         if isinstance(self.blocks, str):
             if self.blocks != AUTO:
                 raise validation.wrong("blocks", "must be a number of rows or 'auto'", self.blocks)
@@ -89,8 +95,8 @@ class DesignOptions:
     @property
     def given(self) -> dict[str, object]:
         """What was passed."""
-        every = {"groups": self.groups, "strata": self.strata, "pairs": self.pairs, "blocks": self.blocks}
-        return {name: value for name, value in every.items() if value is not None}
+        options = {"groups": self.groups, "strata": self.strata, "pairs": self.pairs, "blocks": self.blocks}
+        return {name: value for name, value in options.items() if value is not None}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -104,22 +110,25 @@ class DesignOptions:
 
     @property
     def call(self) -> dict[str, object]:
-        """The arguments as they can be typed again: an array by the name of its argument."""
-        return {name: v if isinstance(v, (str, int, np.integer)) else GivenArray(name) for name, v in self.given.items()}
+        """The arguments as they can be typed again; an array is the name of its argument."""
+        given: dict[str, object] = {
+            name: v if isinstance(v, (str, int, np.integer)) else GivenArray(name) for name, v in self.given.items()
+        }
+        return given if self.group_sizes == CUT else {**given, "group_sizes": self.group_sizes}
 
     def split_design_columns(self, table: Table, sample: str, samples: Sequence[str] = ("x", "y")) -> Table:
-        """Return one of the samples without the columns that were named, their values and arrays in ``aside``."""
+        """Return one of the samples without the columns that were named; ``design_values`` has their values, and the arrays."""
         design_values = {
             name: _column(table, value, sample, name) if isinstance(value, str) else _array(value, table, sample, samples, name)
             for name, value in self.given.items()
             if name in NAMED
         }
         for name, values in design_values.items():
-            # NaN and NaT differ from themselves; other marks are known one by one.
-            gaps = np.array([is_missing(v) for v in values], dtype=bool) if values.dtype.kind == "O" else values != values
-            if gaps.any():
-                count = pluralize(int(gaps.sum()), "row")
-                raise InputError(WITHOUT_VALUE, parameter=name, sample=sample, row=int(gaps.argmax()), count=count)
+            # NaN and NaT differ from themselves; other marks of missing values are checked one at a time.
+            empty = np.array([is_missing(v) for v in values], dtype=bool) if values.dtype.kind == "O" else values != values
+            if empty.any():
+                count = pluralize(int(empty.sum()), "row")
+                raise InputError(WITHOUT_VALUE, parameter=name, sample=sample, row=int(empty.argmax()), count=count)
         return replace(_without(table, self.columns, sample), design_values=design_values) if design_values else table
 
 
@@ -140,8 +149,8 @@ def _array(value: object, table: Table, sample: str, samples: Sequence[str], par
     except (TypeError, ValueError):
         parts = []
     if len(parts) != len(samples) or sample not in samples or any(part.ndim != 1 for part in parts):
-        every = "both samples, or a pair of" if len(samples) == 2 else f"all samples, or {len(samples)}"
-        raise validation.wrong(parameter, f"must be the name of a column of {every} arrays, one for each", type(value).__name__)
+        rule = "both samples, or a pair of" if len(samples) == 2 else f"all samples, or {len(samples)}"
+        raise validation.wrong(parameter, f"must be the name of a column of {rule} arrays, one for each", type(value).__name__)
     own = parts[samples.index(sample)]
     if len(own) != table.rows:
         rule = "{parameter} must have a value for each row. Got {got} for the {rows} of {sample}."
@@ -165,7 +174,7 @@ def _without(table: Table, columns: tuple[str, ...], sample: str) -> Table:
     kept = [j for j, name in enumerate(table.number_names) if name not in columns]
     left = {name: values for name, values in table.categories.items() if name not in columns}
     if not kept and not left:
-        rule = "There must be a column to compare. {Sample} has none but {named}."
+        rule = "There must be a column to compare. {Sample} has no column but {named}."
         raise InputError(rule, sample=sample, named=", ".join(columns))
     return replace(
         table,
@@ -191,7 +200,7 @@ def codes(parts: Sequence[Values], parameter: str) -> tuple[Rows, Objects]:
     kinds = {part.dtype.kind for part in parts}
     if len(kinds) > 1 and kinds & set("mM"):
         types = " and ".join(str(part.dtype) for part in parts)
-        rule = "{parameter} must be of one kind in {both} samples. Got {types}; convert one of them."
+        rule = "{parameter} must have the same type in {both} samples. Got {types}; convert one of them."
         raise InputError(rule, parameter=parameter, both=both(len(parts)), types=types)
     if "O" in kinds or (kinds & set("US") and kinds - set("US")):
         parts = [as_texts(part).astype(str) for part in parts]
@@ -200,7 +209,7 @@ def codes(parts: Sequence[Values], parameter: str) -> tuple[Rows, Objects]:
 
 
 def all_codes(*all_design_values: Mapping[str, Values]) -> Coded:
-    """Return the codes of everything that was set aside in the samples."""
+    """Return the codes of all design values of the samples."""
     return {name: codes([design_values[name] for design_values in all_design_values], name) for name in all_design_values[0]}
 
 
@@ -232,12 +241,12 @@ def make_design(
 def _pairs(coded: Coded, sample: Rows) -> Rows:
     """Return the pair of each row; where groups are given, too, all pairs of a group are one."""
     pair, names = coded["pairs"]
-    found = _stands_in(pair, sample)
+    found = _is_in(pair, sample)
     lonely = ~found.all(axis=1)
     if lonely.any():
-        count, named = pluralize(int(lonely.sum()), "stands", "stand"), name_some(names[lonely])
-        every, one = ("both", "one") if found.shape[1] == 2 else ("all", "some")
-        raise InputError(LONELY_PAIR, parameter="pairs", both=every, one=one, count=count, of=named)
+        count, named = pluralize(int(lonely.sum()), "is", "are"), name_some(names[lonely])
+        all_of, only = ("both", "one") if found.shape[1] == 2 else ("all", "some")
+        raise InputError(LONELY_PAIR, parameter="pairs", both=all_of, only=only, count=count, of=named)
     if "groups" not in coded:
         return pair
     _require_inside(pair, coded["groups"][0], names, "pair", "group")
@@ -251,7 +260,7 @@ def _strata(coded: Coded, sample: Rows) -> Rows:
     stratum, names = coded["strata"]
     if len(names) > MOST_STRATA:
         raise InputError(MANY_STRATA, parameter="strata", most=MOST_STRATA, count=len(names), groups=GROUPS, pairs=PAIRS)
-    found = _stands_in(stratum, sample)
+    found = _is_in(stratum, sample)
     if (found.sum(axis=1) < 2).all():
         several = both(found.shape[1], "several")
         raise InputError(LONELY_STRATA, parameter="strata", both=several, count=len(names), names=name_some(names[:3]))
@@ -259,35 +268,35 @@ def _strata(coded: Coded, sample: Rows) -> Rows:
 
 
 def _in_several(coded: Coded, stratum: Rows, sample: Rows) -> tuple[Labels, list[str]]:
-    """Return which rows have a stratum of several samples, and a note on the others; groups in both have made theirs by now."""
-    found = _stands_in(stratum, sample)
+    """Return which rows have a stratum of several samples, and a note on the others."""
+    found = _is_in(stratum, sample)
     kept = (found.sum(axis=1) > 1)[stratum]
     if kept.all():
         return kept, []
     alone = np.unique(stratum[~kept])
     left = np.bincount(sample[~kept], minlength=found.shape[1]).tolist()
-    apart = "" if np.array_equal(stratum, coded["strata"][0]) else f", but for groups in {both(len(left), 'several')},"
+    apart = "" if np.array_equal(stratum, coded["strata"][0]) else f" (except for groups in {both(len(left), 'several')})"
     names = name_some(coded["strata"][1][alone])
     lost = f"{pluralize(left[0], 'row')} of the first sample, {left[1]} of the second"
     lost = lost if len(left) == 2 else f"rows of each sample: {', '.join(map(str, left))}"
-    return kept, [f"{pluralize(len(alone), 'stratum', 'strata')} of one sample only{apart} left out: {names} ({lost})"]
+    return kept, [f"{pluralize(len(alone), 'stratum', 'strata')} with rows of one sample only{apart} left out: {names} ({lost})"]
 
 
 def _groups_in_strata(coded: Coded, stratum: Rows, sample: Rows) -> tuple[Rows, list[str]]:
-    """Return the strata of groups: a group that stands in several samples is a stratum of its own, where strata allow that."""
+    """Return the strata of groups; with strata, a group that is in several samples is a stratum of its own."""
     group, names = coded["groups"]
     if "strata" in coded:
         _require_inside(group, stratum, names, "group", "stratum")
-    found = _stands_in(group, sample)
+    found = _is_in(group, sample)
     several, where = found.sum(axis=1) > 1, both(found.shape[1], "several")
     if not several.any():
         return stratum, []
     if "strata" not in coded:
-        count, named = pluralize(int(several.sum()), "stands", "stand"), name_some(names[several])
+        count, named = pluralize(int(several.sum()), "is", "are"), name_some(names[several])
         raise InputError(TORN_GROUP, parameter="groups", both=where, count=count, groups=named, pairs=PAIRS, strata=STRATA)
     own = stratum.max() + 1 + group
     parts = "two parts" if found.shape[1] == 2 else "parts"
-    note = f"{pluralize(int(several.sum()), 'group stands', 'groups stand')} in {where} samples: their {parts} change places"
+    note = f"{pluralize(int(several.sum()), 'group is', 'groups are')} in {where} samples: labels move between their {parts}"
     return np.where(several[group], own, stratum), [note]
 
 
@@ -307,31 +316,47 @@ def _split_by(numbers: Rows) -> list[Rows]:
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
 
 
-def _stands_in(code: Rows, sample: Rows) -> Labels:
-    """Return for each number (rows) whether it stands in each sample (columns)."""
+def _is_in(code: Rows, sample: Rows) -> Labels:
+    """Return for each number (rows) whether it is in each sample (columns)."""
     found = np.zeros((int(code.max(initial=-1)) + 1, int(sample.max(initial=1)) + 1), dtype=bool)
     found[code, sample] = True
     return found
 
 
 def both(samples: int, otherwise: str = "all") -> str:
-    """Say "both samples" of two, and another word of several."""
+    """Return "both" for two samples, and another word for several."""
     return "both" if samples == 2 else otherwise
 
 
 def _require_inside(inner: Rows, outer: Rows, names: Objects, what: str, of: str) -> None:
-    """Refuse an inner unit that stands in several outer ones."""
+    """Refuse an inner unit that is in several outer ones."""
     inside = np.unique(np.column_stack([inner, outer]), axis=0)[:, 0]
     torn = np.flatnonzero(np.bincount(inside, minlength=len(names)) > 1)
     if len(torn):
-        count, named = pluralize(len(torn), "stands", "stand"), name_some(names[torn])
-        rule = "A {what} must stand in one {of}. {count} in several: {names}."
+        count, named = pluralize(len(torn), "is", "are"), name_some(names[torn])
+        rule = "Each {what} must belong to one {of}. {count} in several: {names}. Rename it in all but one {of}."
         raise InputError(rule, parameter=f"{what}s", what=what, of=of, count=count, names=named)
+
+
+@dataclass(frozen=True)
+class CutGroups:
+    """How groups of different sizes were cut to one size in each stratum."""
+
+    rows_of_a_group: tuple[int, int]  #: left of the most and the least cut one
+    rows: tuple[int, ...]  #: of each sample, before
+    units: tuple[int, ...]  #: groups of each sample, before
+    sizes_pvalue: float  #: of the exact permutation test whether the sizes themselves differ between the samples
+
+    @property
+    def size(self) -> str:
+        """Rows that a group has now, in words."""
+        low, high = self.rows_of_a_group
+        return pluralize(low, "row") if low == high else f"{low} to {high} rows"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design:
-    """What was exchangeable: rows in units, units in strata."""
+    """What is exchangeable under the null hypothesis: rows in units, units in strata."""
 
     unit: Rows  #: unit of each row of the pool, those of the first sample before those of the next
     strata: Rows  #: stratum of each unit
@@ -340,6 +365,7 @@ class Design:
     block_rows: int | None = None  #: rows of a block
     #: the arguments that made it, with the columns that they named: ``{"groups": "patient"}``
     given: dict[str, str] = field(default_factory=dict)
+    cut: CutGroups | None = None  #: how groups of different sizes were cut to one; None where nothing was cut
 
     @classmethod
     def of(cls, unit: Rows, stratum: Rows, rows: tuple[int, ...], **more: Any) -> Design:
@@ -367,7 +393,7 @@ class Design:
 
     @property
     def n_strata(self) -> int:
-        """Number of strata; pairs are not counted as such."""
+        """Number of strata; 1 for pairs."""
         return 1 if self.kind == PAIR else int(self.strata.max(initial=0)) + 1
 
     @property
@@ -392,7 +418,8 @@ class Design:
     def to_dict(self) -> PlainDict:
         """Return the design in plain JSON types, without the arrays."""
         names = ("kind", "units", "rows", "strata", "block_rows", "permutation_type", "given")
-        return plain_dict({name: getattr(self, name) for name in names} | {"strata": self.n_strata, "sentence": str(self)})
+        cut = {} if self.cut is None else {"cut": asdict(self.cut)}
+        return plain_dict({name: getattr(self, name) for name in names} | {"strata": self.n_strata, "sentence": str(self)} | cut)
 
     def __str__(self) -> str:
         units, rows = (" v ".join(map(str, counts)) for counts in (self.units, self.rows))
@@ -403,6 +430,7 @@ class Design:
         if self.kind == PAIR:
             return pluralize(self.first, "pair") + ("" if units == rows else f", {rows} rows")
         length = "" if self.block_rows is None else f" of {pluralize(self.block_rows, 'row')}"
+        length = length if self.cut is None else f" cut to {self.cut.size}"
         return f"{units} {self.kind}s{length}{of}, {rows} rows"
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ INFINITE = "Values must be finite. {Sample} has infinite ones in columns {where}
 
 
 @dataclass(frozen=True, eq=False)
-class Gaps:
+class MissingValues:
     """Where a sample has missing values: their number and first row by column, and which rows have any."""
 
     counts: Mapping[str, int]
@@ -27,7 +27,7 @@ class Gaps:
     rows: Labels
 
 
-def find_missing(table: Table, name: str) -> Gaps:
+def find_missing(table: Table, name: str) -> MissingValues:
     """Look at every value once, numbers a block at a time: infinite ones are refused, missing ones counted."""
     infinite, absent = np.zeros((2, len(table.number_names)), dtype=int)
     begin = np.full(len(table.number_names), -1)
@@ -52,15 +52,15 @@ def find_missing(table: Table, name: str) -> Gaps:
         if len(empty):
             counts[column], first[column] = len(empty), int(empty[0])
             rows[empty] = True
-    return Gaps(counts, first, rows)
+    return MissingValues(counts, first, rows)
 
 
-def check_present(gaps: Mapping[str, Gaps], *, advice: str = PASS_ONE) -> None:
+def check_present(absent: Mapping[str, MissingValues], *, advice: str = PASS_ONE) -> None:
     """Refuse missing values, with how many there are, where the first one is, and what to do."""
-    found = [(sample, column, count) for sample, gap in gaps.items() for column, count in gap.counts.items()]
+    found = [(sample, column, count) for sample, where in absent.items() for column, count in where.counts.items()]
     if found:
         sample, column, _ = found[0]
-        row, counts = int(gaps[sample].first[column]), DeferredText(_say_counts, found)
+        row, counts = int(absent[sample].first[column]), DeferredText(_say_counts, found)
         rule = "Values must not be missing (NaN). Found {counts}, the first in row {row} of {sample} (counted from 0). " + advice
         raise InputError(rule, sample=sample, column=column, row=row, counts=counts, drop=DROP, impute=IMPUTE)
 
@@ -70,13 +70,15 @@ def _say_counts(words: Words, found: list[tuple[str, str, int]]) -> str:
     return shown + (f" and more in {pluralize(len(found) - MOST, 'other column')}" if len(found) > MOST else "")
 
 
-def drop_missing(table: Table, name: str, gaps: Gaps, notes: list[str], *, least: int = 2, advice: str = "try {impute}") -> Table:
+def drop_missing(
+    table: Table, name: str, absent: MissingValues, notes: list[str], *, least: int = 2, advice: str = "try {impute}"
+) -> Table:
     """Return the rows without missing values, and note how many were dropped."""
-    keep: Rows = np.flatnonzero(~gaps.rows)
+    keep: Rows = np.flatnonzero(~absent.rows)
     if len(keep) == table.rows:
         return table
     notes.append(f"{table.rows - len(keep)} of {table.rows} rows of {name} dropped for missing values")
     if len(keep) < least:
         rule = "Each sample must have at least {least} without missing values. {Sample} has {rows}; " + advice + "."
         raise InputError(rule, sample=name, least=pluralize(least, "row"), rows=len(keep), drop=DROP, impute=IMPUTE)
-    return replace(table.take(keep), lost={of: values[gaps.rows] for of, values in table.design_values.items()})
+    return replace(table.take(keep), lost={of: values[absent.rows] for of, values in table.design_values.items()})

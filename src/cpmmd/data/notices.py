@@ -4,7 +4,7 @@ A note says what was seen and which argument helps. It never changes the test, d
 rows only.
 
 How far one row tells of the next is seen in the order of the file. Columns are looked at by their ranks, by the squares of these
-(a spread that comes and goes has no correlation of its own), by marks of missing values and of frequent levels. All of it is
+(a scale that comes and goes has no correlation of its own), by marks of missing values and of frequent levels. All of it is
 taken within each sample, so that no difference between the samples is seen, and within each stratum where there are strata.
 """
 
@@ -30,8 +30,8 @@ T = TypeVar("T")
 
 ROWS = 2000  # of each sample that notes look at
 LONG = 20_000  # of each sample that the length of blocks is taken from
-STRETCHES = 4  # of consecutive rows, spread over a sample that has more
-CELLS = 4_000_000  # rows by traits: of more columns some are looked at, evenly spread
+STRETCHES = 4  # of consecutive rows, at even distances in a sample that has more
+CELLS = 4_000_000  # rows by traits: of more columns some are looked at, at even distances
 LEVELS = 5  # the most frequent ones
 FEWEST_MARKS = 0.1  # share of the rows: rare marks stand side by side by chance
 LEFT = 0.1  # share of the long-run variance that block sums may miss
@@ -45,7 +45,7 @@ FEWEST_LEVELS = 3  # of a column that names groups, in each sample
 
 
 def notices(pool: Pool) -> tuple[str, ...]:
-    """Return a note on each thing that looks as if rows were not exchangeable one by one."""
+    """Return a note on each sign that single rows are not exchangeable."""
     if sum(pool.sizes) < FEWEST_ROWS:
         return ()
     named = telling_columns(pool)
@@ -74,13 +74,13 @@ def _names_something(pool: Pool, column: str) -> str:
         return f"column {column!r} numbers the rows and is compared like any other: leave it out"
     if not _may_be_groups(some):
         return ""
-    every = _values(pool, column, max(pool.sizes))
-    if max(pool.sizes) > ROWS and not _may_be_groups(every):
+    all_values = _values(pool, column, max(pool.sizes))
+    if max(pool.sizes) > ROWS and not _may_be_groups(all_values):
         return ""
-    *most, last = (str(len(np.unique(part))) for part in every)
+    *most, last = (str(len(np.unique(part))) for part in all_values)
     return Note(
-        "column {column!r} looks like the name of a group: its {numbers} values each stand in one sample only, several times; "
-        "relabel groups whole with {groups}",
+        "column {column!r} looks like the name of a group: its {numbers} values repeat inside a sample and are never in "
+        "two; permute whole groups with {groups}",
         column=column,
         numbers=f"{', '.join(most)} and {last}",
         groups=ParameterReference("groups", column),
@@ -100,8 +100,8 @@ def _may_be_groups(parts: list[Values]) -> bool:
     """Whether values repeat inside a sample and never stand in two."""
     levels = [np.unique(part) for part in parts]
     several = all(FEWEST_LEVELS <= len(own) <= len(part) / 2 for own, part in zip(levels, parts, strict=True))
-    every = np.sort(np.concatenate(levels))
-    return several and not (every[1:] == every[:-1]).any()
+    together = np.sort(np.concatenate(levels))
+    return several and not (together[1:] == together[:-1]).any()
 
 
 def _rising(values: Values) -> bool:
@@ -132,8 +132,8 @@ def _dependent(pool: Pool, leave: tuple[str, ...]) -> tuple[str, ...]:
     has, itself = ("have", "themselves") if trait.aspect is Aspect.MISSING else ("has", "itself")
     note = Note(
         "rows depend on each other in the order of the file: {seen} before, where independent rows stay below {bound:.2f}; "
-        "relabeling them one by one finds differences that are none. If they are in time, keep blocks of them together with "
-        "{blocks}; if they belong to something, name it with {groups}",
+        "permuting rows individually would reject too often. If rows are in time, permute blocks of them with {blocks}; if "
+        "they belong to groups, name those with {groups}",
         seen=f"{trait} {has} correlation {lags[lag, at]:.2f} with {itself} {before}",
         bound=bound,
         blocks=ParameterReference("blocks", "auto"),
@@ -146,7 +146,7 @@ class Aspect(Enum):
     """What of a column is looked at."""
 
     VALUES = "column {!r}"
-    SPREAD = "the spread of column {!r}"
+    SCALE = "the scale of column {!r}"
     MISSING = "the missing values of column {!r}"
 
 
@@ -183,8 +183,8 @@ class Traits:
             replace(self, parts=[part for part, of in zip(self.parts, self.sample, strict=True) if of == sample])
             for sample in sorted(set(self.sample))
         ]
-        rows = [sum(map(len, one.parts)) for one in apart]
-        return [one for one, count in zip(apart, rows, strict=True) if 2 * count >= max(rows)]
+        rows = [sum(map(len, traits.parts)) for traits in apart]
+        return [traits for traits, count in zip(apart, rows, strict=True) if 2 * count >= max(rows)]
 
     def lag_correlations(self, most_lags: int | None = None) -> Iterator[tuple[Array, int]]:
         """Yield the correlation of each trait at lag 1, 2, ... (rows) and over how many rows, those of stretches that have it."""
@@ -207,13 +207,13 @@ def block_length(pool: Pool, *, leave: Collection[str] = (), strata: Rows | None
 
     With lag correlations r_k the sum of n dependent rows has about n (1 + 2 sum r_k) times the variance of a row; blocks of K
     rows miss 2 sum k r_k / K of it. K keeps that below a tenth, however few blocks that leaves: shorter ones would not keep the
-    level. Where nothing differs all samples depend alike, so of a spread or a mark that moves in one sample only (a transient,
+    level. Where nothing differs all samples depend alike, so of a scale or a mark that moves in one sample only (a transient,
     say) no more is taken than the others show.
     """
     traits = Traits.of(pool, leave=leave, strata=strata, most=LONG)
     if not traits.looked_at:
         return BlockLength(1, "")
-    together, apart = _needed(traits), np.min([_needed(one) for one in traits.samples()], axis=0)
+    together, apart = _needed(traits), np.min([_needed(sample) for sample in traits.samples()], axis=0)
     values = np.array([trait.aspect is Aspect.VALUES for trait in traits.looked_at])
     needed = np.where(values, together, np.minimum(together, apart))
     most = int(needed.argmax())
@@ -255,15 +255,15 @@ def _seen(lags: Iterable[tuple[Array, int]]) -> Array:
 def _traits(pool: Pool, rows: Rows, leave: Collection[str]) -> Iterator[tuple[Trait, Callable[[Array], Array], Array]]:
     """Yield each trait, how a stretch of it is made, and its values in all rows that are looked at."""
     room = max(10, CELLS // max(1, 3 * len(rows)))
-    numbers = _spread([j for j, name in enumerate(pool.number_names) if name not in leave], room)
+    numbers = _some_of([j for j, name in enumerate(pool.number_names) if name not in leave], room)
     block = pool.numbers[rows, numbers] if numbers else np.empty((len(rows), 0))
     for j, values in zip(numbers, block.T, strict=True):
         name, missing = pool.number_names[j], np.isnan(values)
         yield Trait(Aspect.VALUES, name), lambda part: _standard(_ranks(part)), values
-        yield Trait(Aspect.SPREAD, name), lambda part: _standard(np.square(_ranks(part))), values
+        yield Trait(Aspect.SCALE, name), lambda part: _standard(np.square(_ranks(part))), values
         if missing.mean() >= FEWEST_MARKS:
             yield Trait(Aspect.MISSING, name), _standard, missing.astype(np.float64)
-    for text in _spread([name for name in pool.categories if name not in leave], room):
+    for text in _some_of([name for name in pool.categories if name not in leave], room):
         given = np.array([str(v) for v in pool.categories[text][rows]])
         levels, counts = np.unique(given, return_counts=True)
         for k in np.argsort(-counts, kind="stable")[:LEVELS]:
@@ -281,8 +281,8 @@ def _stretches(pool: Pool, strata: Rows | None, most: int) -> Iterator[tuple[int
                 yield sample, rows[first : first + length]
 
 
-def _spread(items: list[T], most: int) -> list[T]:
-    """Return at most so many of a list, evenly spread over it."""
+def _some_of(items: list[T], most: int) -> list[T]:
+    """Return at most so many of a list, at even distances."""
     return items if len(items) <= most else [items[int(k)] for k in np.linspace(0, len(items) - 1, most)]
 
 
@@ -299,5 +299,5 @@ def _ranks(values: Array) -> Array:
 def _standard(values: Array) -> Array:
     """Return values about their mean with unit mean square; zeros where they do not vary."""
     centred = values - values.mean() if len(values) else values
-    spread = np.sqrt(np.mean(np.square(centred))) if len(values) else 0.0
-    return np.asarray(centred / spread if spread > 0 else np.zeros(len(values)))
+    size = np.sqrt(np.mean(np.square(centred))) if len(values) else 0.0
+    return np.asarray(centred / size if size > 0 else np.zeros(len(values)))

@@ -25,7 +25,7 @@ Index = int | slice | Sequence[int] | Values  # what numpy takes for some rows o
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value stands for none: None, NaN, NaT, or a mark that refuses to be compared (pandas.NA)."""
+    """Whether a value is missing: None, NaN, NaT, or a mark that refuses to be compared (pandas.NA)."""
     if value is None:
         return True
     try:
@@ -113,7 +113,7 @@ class Matrix(Numbers):
 
 @dataclass(frozen=True, eq=False)
 class Columns(Numbers):
-    """Columns of their own, as data frames hold them: each in one piece, or in several, as Arrow has it."""
+    """Columns of their own, as data frames hold them: each in one piece, or in several as in Arrow."""
 
     columns: tuple[Sequence[Values], ...]
     rows: int
@@ -162,7 +162,7 @@ class Chosen(Numbers):
 
 @dataclass(frozen=True, eq=False)
 class StackedNumbers(Numbers):
-    """The rows of one, then the rows of the next."""
+    """The rows of several parts, in order."""
 
     parts: tuple[Numbers, ...]
 

@@ -14,19 +14,20 @@ from cpmmd.data.design import AUTO, BLOCKS_NOTE, GROUPS, STRATA, Coded, Design, 
 from cpmmd.data.missing import IMPUTE, check_present, drop_missing, find_missing
 from cpmmd.data.notices import block_length, notices, telling_columns
 from cpmmd.data.numbers import Chosen, Numbers, StackedNumbers
+from cpmmd.data.preparation import pooled_levels
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import DeferredText, Field, InputError, SampleName, Words, name_some
 
 OTHER_COLUMNS = (
-    "{Every} samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that they "
+    "{Both} samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that they "
     "match."
 )
 OTHER_KIND = (
-    "A column must be of one kind in {every} samples. {clash} are numbers, dates or text in one and something else in the other; "
+    "A column must be of one kind in {both} samples. {clash} are numbers, dates or text in one and something else in the other; "
     "convert them."
 )
 LONG_BLOCKS = (
-    "Rows of {every} samples must be enough for blocks that are as long as rows depend on each other. They do so over about "
+    "Rows of {both} samples must be enough for blocks that are as long as rows depend on each other. They do so over about "
     "{length} rows ({trait}), and the {smaller} sample has {rows}. Take several times {length} rows of each sample, name "
     "separate runs with {groups}, or the part of the day or week that a row is of with {strata}."
 )
@@ -46,7 +47,7 @@ class Pool:
     kinds: Mapping[str, str] = field(default_factory=dict)  # which columns are ``"integer"`` or ``"boolean"``
     kept: Rows | None = None  # the rows' numbers in their own sample as it came; None when no row was left out
     open_ended: bool = False  # other rows will be encoded later: categories keep a level for what they may bring
-    design: Design | None = None  # which relabelings are allowed; None allows all
+    design: Design | None = None  # which permutations are allowed; None allows all
 
     @property
     def m(self) -> int:
@@ -79,6 +80,7 @@ def read_samples(samples: Mapping[str, object], *, missing: str = "error", desig
     tables, notes = check_tables(match_columns(read), missing=missing)
     tables, left = _in_whole_pairs(tables, range(1, len(tables)))  # laying them out does so with the first
     pool = apply_design(tables, asked, (*notes, *left))
+    pool = replace(pool, notes=(*pool.notes, *pooled_levels(pool)))
     return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
 
 
@@ -96,25 +98,25 @@ def match_columns(tables: Mapping[str, Table]) -> dict[str, Table]:
 
 def _match(tables: Mapping[str, Table], names: tuple[str, str]) -> Table:
     """Return the second of two tables in the form of the first."""
-    (a, b), every = (tables[name] for name in names), both(len(tables))
+    (a, b), which = (tables[name] for name in names), both(len(tables))
     only = zip(names, (only_in(a.names, b.names), only_in(b.names, a.names)), strict=True) if a.named and b.named else ()
-    fields: dict[str, Field] = {"x": SampleName(names[0]), "y": SampleName(names[1]), "Every": every.capitalize()}
+    fields: dict[str, Field] = {"x": SampleName(names[0]), "y": SampleName(names[1]), "Both": which.capitalize()}
     fields["difference"] = DeferredText(_say_difference, tuple(only))
     if len(a.names) != len(b.names):
         raise InputError(OTHER_COLUMNS, **fields, m=len(a.names), n=len(b.names))
     if not (a.named and b.named):
         if a.categories or b.categories:
-            frames = f"pass {every} samples as data frames. Got one array and one frame."
+            frames = f"pass {which} samples as data frames. Got one array and one frame."
             raise InputError(f"Text columns are matched by name: {frames}")
         if a.row_shape != b.row_shape:
-            shapes = "{Every} samples must have rows of one shape. Got {of_x} in {x} and {of_y} in {y}."
+            shapes = "{Both} samples must have rows of one shape. Got {of_x} in {x} and {of_y} in {y}."
             raise InputError(shapes, **fields, of_x=a.row_shape, of_y=b.row_shape)
         return replace(b, number_names=a.number_names, dates=a.dates)
     if set(a.names) != set(b.names):
-        raise InputError("{Every} samples must have the same column names{difference}; rename or drop columns.", **fields)
+        raise InputError("{Both} samples must have the same column names{difference}; rename or drop columns.", **fields)
     clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
     if clash:
-        raise InputError(OTHER_KIND, every=every, clash=name_some(clash))
+        raise InputError(OTHER_KIND, both=which, clash=name_some(clash))
     order = np.array([b.number_names.index(name) for name in a.number_names], dtype=int)
     return replace(b, numbers=Chosen(b.numbers, columns=order), number_names=a.number_names)
 
@@ -130,12 +132,12 @@ def check_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Tab
     for name, table in tables.items():
         if table.rows < 2:
             raise InputError("Each sample must have at least 2 rows. {Sample} has {rows}.", sample=name, rows=table.rows)
-    gaps = {name: find_missing(table, name) for name, table in tables.items()}
+    absent = {name: find_missing(table, name) for name, table in tables.items()}
     notes: list[str] = []
     if missing == "error":
-        check_present(gaps)
+        check_present(absent)
     elif missing == "drop":
-        return [drop_missing(table, name, gaps[name], notes) for name, table in tables.items()], tuple(notes)
+        return [drop_missing(table, name, absent[name], notes) for name, table in tables.items()], tuple(notes)
     return list(tables.values()), ()
 
 
@@ -185,18 +187,18 @@ def apply_design(tables: Sequence[Table], asked: DesignOptions, notes: tuple[str
     if not asked.given:
         return pool
     coded = all_codes(*(table.design_values for table in tables))
-    block_rows, said = _block_rows(pool, asked, coded)
+    block_rows, about_blocks = _block_rows(pool, asked, coded)
     design, rows, left = make_design(coded, pool.sizes, block_rows, asked.described)
     if len(rows) < sum(pool.sizes):
         pool = take_rows(pool, rows)
-    return replace(pool, design=design, notes=(*pool.notes, *left, *said))
+    return replace(pool, design=design, notes=(*pool.notes, *left, *about_blocks))
 
 
 def _in_whole_pairs(tables: Sequence[Table], of: Iterable[int]) -> tuple[list[Table], list[str]]:
     """Return the tables, some of them without the rows whose partners another lost for missing values, and notes on those."""
-    every, notes = list(tables), list[str]()
+    whole, notes = list(tables), list[str]()
     if not any("pairs" in table.lost for table in tables):
-        return every, notes
+        return whole, notes
     values = [(table.design_values["pairs"], table.lost.get("pairs", table.design_values["pairs"][:0])) for table in tables]
     ends = np.cumsum([len(part) for kept_and_lost in values for part in kept_and_lost])
     numbers = np.split(codes([np.concatenate(kept_and_lost) for kept_and_lost in values], "pairs")[0], ends[:-1])
@@ -205,14 +207,14 @@ def _in_whole_pairs(tables: Sequence[Table], of: Iterable[int]) -> tuple[list[Ta
         own = kept[i]
         torn = np.isin(own, np.concatenate([lost for j, lost in enumerate(gone) if j != i]))
         if len(own) and torn.all():
-            rule = "Pairs must have rows without missing values in {every} samples. None has; try {impute}."
-            raise InputError(rule, parameter="pairs", every=both(len(tables)), impute=IMPUTE)
+            rule = "Pairs must have rows without missing values in {both} samples. No pair has; try {impute}."
+            raise InputError(rule, parameter="pairs", both=both(len(tables)), impute=IMPUTE)
         if torn.any():
             pairs = len(np.unique(own[torn]))
             pairs_out = pluralize(pairs, "pair left out whole: its other row", "pairs left out whole: their other rows")
             notes.append(f"{pairs_out} had missing values")
-            every[i] = every[i].take(~torn)
-    return every, notes
+            whole[i] = whole[i].take(~torn)
+    return whole, notes
 
 
 def _block_rows(pool: Pool, asked: DesignOptions, coded: Coded) -> tuple[int | None, list[str]]:
@@ -224,8 +226,8 @@ def _block_rows(pool: Pool, asked: DesignOptions, coded: Coded) -> tuple[int | N
     telling = telling_columns(pool)
     found = block_length(pool, leave=tuple(telling), strata=coded["strata"][0] if "strata" in coded else None)
     if found.rows > min(pool.sizes):
-        every, smaller = ("both", "smaller") if len(pool.sizes) == 2 else ("all", "smallest")
+        which, smaller = ("both", "smaller") if len(pool.sizes) == 2 else ("all", "smallest")
         seen: dict[str, Field] = {"length": found.rows, "trait": found.trait, "rows": min(pool.sizes)}
-        raise InputError(LONG_BLOCKS, parameter="blocks", every=every, smaller=smaller, groups=GROUPS, strata=STRATA, **seen)
-    length = f"{found.rows} rows for {found.trait}" if found.trait else "one row, for no dependence was seen"
+        raise InputError(LONG_BLOCKS, parameter="blocks", both=which, smaller=smaller, groups=GROUPS, strata=STRATA, **seen)
+    length = f"{found.rows} rows for {found.trait}" if found.trait else "one row, because no dependence was seen"
     return found.rows, [f"{BLOCKS_NOTE}; their length is {length}", *telling.values()]

@@ -8,16 +8,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zlib import crc32
 
 import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels, Objects, Rows
 from cpmmd.data.numbers import Numbers
-from cpmmd.data.pool import Pool
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, Note
 
-MAX_LEVELS = 50  # of a category; the rarer ones share one level
+if TYPE_CHECKING:
+    from cpmmd.data.pool import Pool
+
+MAX_LEVELS = 50  # of a category that all get a feature, even the rarest
+MAX_FEATURES = 512  # of a category with more; fewer where the rows are so many that their matrix would be large
 ONE_HOT = np.sqrt(0.5)  # two different categories are then at distance 1
 WHOLE_VALUES = 2**24  # numbers that are looked at as one matrix: 128 MB
 ORDINARY = (1e-100, 1e100)  # sizes whose fourth powers are still numbers
@@ -68,21 +73,22 @@ class Preparation:
     scale: Array
     # positions of the number columns that had missing values among the fitted rows: each gets a column that says so
     indicators: tuple[int, ...]
-    levels: Mapping[str, tuple[str, ...]]  # kept levels of each category
+    levels: Mapping[str, tuple[str, ...]]  # names of each category's features: see :func:`_levels`
 
     @classmethod
     def fit(cls, samples: Pool, rows: Rows | None = None, *, scale: str | None = None) -> Preparation:
         """Fit on some rows of the pool (all of them when None)."""
         validation.scale(scale)
-        unit = _unit(samples.numbers, rows)
+        numbers = samples.numbers
+        unit = _unit(numbers, rows)
         fill, mean, deviation, absent = _moments(samples, rows, unit)
         is_date = np.array([name in samples.dates for name in samples.number_names], dtype=bool)
-        origin, spread = np.where(is_date, fill, 0.0), np.full(len(fill), unit)
+        origin, divisor = np.where(is_date, fill, 0.0), np.full(len(fill), unit)
         if scale == "standard":
-            origin, spread = mean, deviation
-        every = slice(None) if rows is None else rows
-        levels = {column: _levels(values[every], samples.open_ended) for column, values in samples.categories.items()}
-        return cls(samples.number_names, fill, origin, np.where(spread > 0, spread, unit), absent, levels)
+            origin, divisor = mean, deviation
+        fitted = slice(None) if rows is None else rows
+        levels = {c: _levels(v[fitted], len(numbers), samples.open_ended) for c, v in samples.categories.items()}
+        return cls(samples.number_names, fill, origin, np.where(divisor > 0, divisor, unit), absent, levels)
 
     @property
     def feature_columns(self) -> tuple[str, ...]:
@@ -96,6 +102,11 @@ class Preparation:
         flags = [f"{self.number_names[j]} {MISSING}" for j in self.indicators]
         return (*self.number_names, *flags, *(f"{c}={level}" for c, kept in self.levels.items() for level in kept))
 
+    @property
+    def pooled(self) -> tuple[str, ...]:
+        """Categories with a feature that several levels may share, so that these look the same or nearly so."""
+        return tuple(column for column, names in self.levels.items() if OTHER in names)
+
     def transform(self, samples: Pool, rows: Rows | None = None) -> Array:
         """Return the matrix of some rows of the pool (all of them when None)."""
         numbers = np.asarray(samples.numbers) if rows is None else samples.numbers[rows]
@@ -103,8 +114,8 @@ class Preparation:
         filled = np.where(absent, self.fill, numbers) if absent.any() else numbers
         with np.errstate(over="ignore", invalid="ignore"):
             parts = [(filled - self.origin) / self.scale, absent[:, list(self.indicators)].astype(np.float64)]
-        every = slice(None) if rows is None else rows
-        parts += [_one_hot(samples.categories[column][every], kept) for column, kept in self.levels.items()]
+        chosen = slice(None) if rows is None else rows
+        parts += [_one_hot(samples.categories[column][chosen], kept) for column, kept in self.levels.items()]
         matrix = np.ascontiguousarray(np.hstack(parts))
         if not np.isfinite(matrix).all():
             raise InputError("Values are too large to be scaled in double precision (beyond 1e150). Rescale the columns first.")
@@ -128,8 +139,8 @@ def _moments(samples: Pool, rows: Rows | None, unit: float) -> tuple[Array, Arra
     fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(whole.T, absent.T, strict=True)])
     filled = np.where(absent, fill, whole)
     with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are refused when they are transformed
-        mean, spread = (filled / unit).mean(axis=0) * unit, (filled / unit).std(axis=0) * unit
-    return fill, mean, spread, tuple(np.flatnonzero(absent.any(axis=0)).tolist())
+        mean, deviation = (filled / unit).mean(axis=0) * unit, (filled / unit).std(axis=0) * unit
+    return fill, mean, deviation, tuple(np.flatnonzero(absent.any(axis=0)).tolist())
 
 
 def _unit(numbers: Numbers, rows: Rows | None) -> float:
@@ -146,20 +157,57 @@ def _unit(numbers: Numbers, rows: Rows | None) -> float:
     return 1.0 if ORDINARY[0] < typical < ORDINARY[1] else float(2.0 ** np.floor(np.log2(typical)))
 
 
-def _levels(values: Objects, keep_other: bool) -> tuple[str, ...]:
+def pooled_levels(pool: Pool) -> tuple[Note, ...]:
+    """Return a note on each category whose rare levels share features."""
+    rule = "column {column!r} has {levels:,} levels: the rare ones are pooled, and a difference between them may be missed"
+    return tuple(
+        Note(rule, column=column, levels=levels)
+        for column, values in pool.categories.items()
+        if (levels := len(set(values))) > MAX_LEVELS and OTHER in _levels(values, len(values), pool.open_ended)
+    )
+
+
+def _levels(values: Objects, rows: int, keep_other: bool) -> tuple[str, ...]:
+    """Return the names of a category's features, of a pool of ``rows`` rows.
+
+    Few levels have a feature each, and unseen ones none or a common one. Of many levels the frequent ones do, and those of one
+    row share one, which finds that many levels are new. Where levels that repeat are left over, or may come later, what has no
+    feature of its own is half in the common one, half in one that a hash of its name chooses, which finds a new level of many
+    rows. Nothing of this looks at labels.
+    """
     counts = Counter(MISSING if v is None else v for v in values)
     if len(counts) + keep_other <= MAX_LEVELS:
         return (*sorted(counts), *((OTHER,) if keep_other and OTHER not in counts else ()))
+    most = max(MAX_LEVELS, min(MAX_FEATURES, WHOLE_VALUES // rows))
     # Frequent first, ties by name: a symmetric function of the rows.
     ranked = sorted(counts, key=lambda level: (-counts[level], level))
-    return (*sorted(ranked[: MAX_LEVELS - 1]), OTHER)
+    kept = sorted(level for level in ranked[: most - most // 4 - 1] if counts[level] > 1)
+    if len(kept) == len(counts) and not keep_other:
+        return tuple(kept)
+    hashed = most // 4 if keep_other or sum(count > 1 for count in counts.values()) > len(kept) else 0
+    return (*kept, OTHER, *_hash_names(hashed))
 
 
-def _one_hot(values: Objects, kept: tuple[str, ...]) -> Array:
-    position = {level: j for j, level in enumerate(kept)}
+def _hash_names(count: int) -> tuple[str, ...]:
+    return tuple(f"(other {k})" for k in range(1, count + 1))
+
+
+def _hashed(names: tuple[str, ...]) -> int:
+    """Return how many of a category's features, the last ones, are chosen by a hash."""
+    count = names[::-1].index(OTHER) if OTHER in names else 0
+    return count if names[len(names) - count :] == _hash_names(count) else 0
+
+
+def _one_hot(values: Objects, names: tuple[str, ...]) -> Array:
+    hashed = _hashed(names)
+    position = {level: j for j, level in enumerate(names[: len(names) - hashed])}
     other = position.get(OTHER, -1)
     codes = np.array([position.get(MISSING if v is None else v, other) for v in values], dtype=int)
-    encoded = np.zeros((len(values), len(kept)))
+    encoded = np.zeros((len(values), len(names)))
     known = codes >= 0  # a level never seen while fitting is a row of zeros
     encoded[np.flatnonzero(known), codes[known]] = ONE_HOT
+    if hashed:
+        rare = np.flatnonzero(codes == other)
+        chosen = [other + 1 + crc32((values[row] or MISSING).encode(errors="surrogatepass")) % hashed for row in rare]
+        encoded[rare, other] = encoded[rare, chosen] = 0.5  # at distance 1 from the others too
     return encoded

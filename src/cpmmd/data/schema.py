@@ -45,7 +45,7 @@ def match_schema(data: object, reference: Table, name: str) -> tuple[Table, tupl
 
 
 def match_schema_beside(design: DesignOptions, data: object, reference: Table, name: str) -> tuple[Table, tuple[str, ...]]:
-    """Return what :func:`conform` does, with the data's own values of columns that a design names, which are not compared."""
+    """Match the schema, and keep the values of columns that a design names, which are not compared."""
     if not design.columns:
         return match_schema(data, reference, name)
     read = design.split_design_columns(read_table(data, name), name)
@@ -94,7 +94,7 @@ def _convert(table: Table, reference: Table, name: str, notes: list[str]) -> Tab
     text_to: dict[str, list[str]] = {"numbers": [], "dates": []}
     read, numbers = np.asarray(table.numbers), np.empty((table.rows, len(reference.number_names)))
     for j, column in enumerate(reference.number_names):
-        want, got = ("dates" if column in one.dates else "numbers" for one in (reference, table))
+        want, got = ("dates" if column in side.dates else "numbers" for side in (reference, table))
         if column in table.categories:
             numbers[:, j] = _parse(table.categories[column], column, want, name)
             text_to[want].append(column)
@@ -137,8 +137,8 @@ def _parse(values: Objects, column: str, want: str, name: str) -> Array:
             numbers[i] = parse(text.strip())
         except (ValueError, OverflowError) as error:
             raise InputError(
-                f"Column {column!r} holds {want} in the reference. The {name} has text there that is none, such as "
-                f"{name_some([text])}; correct those values or convert the column."
+                f"Column {column!r} holds {want} in the reference. The {name} has other text there, such as "
+                f"{name_some([text])}. Correct those values or convert the column."
             ) from error
     return numbers
 

@@ -1,4 +1,4 @@
-"""Stratified, shuffled halves; a row that stands in both samples must not be trained on in one copy and tested in the other."""
+"""Stratified, shuffled halves. A row that is in both samples is not trained on in one copy and tested in the other."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from cpmmd.errors import InputError, ParameterReference, TooFewUnitsError
 UNSPLIT = ParameterReference("method", "median")  # a method that does not split
 DISTINCT = 0.9  # share of different rows within each sample from which an equal row in the other is the same record, not chance
 FEW_ROWS = (
-    "A split test needs at least 2 training and 2 test rows of each sample: {sample} has {rows} rows, which {fraction} splits "
-    "into {train} and {test}. Give more rows, split otherwise, or use a method that does not split, such as {other}."
+    "A split test needs at least 2 training and 2 test rows of each sample. {Sample} has {rows} rows, which {fraction} splits "
+    "into {train} and {test}. Pass more rows, change the split, or use a method that does not split, such as {other}."
 )
 FEW_BESIDE_RECORDS = (
-    "A split test needs at least 2 training and 2 test rows of each sample. Rows that stand in both samples stay on one side of "
-    "the split, and leave too few on the other; use a method that does not split, such as {other}."
+    "A split test needs at least 2 training and 2 test rows of each sample. Rows that are in both samples stay in one half, and "
+    "too few are left for the other. Use a method that does not split, such as {other}."
 )
 FEW_UNITS = (
-    "A split test needs units of each sample on either side of the split, and {design} have too few. Use a method that does not "
-    "split, such as {other}."
+    "A split test needs units of each sample in both halves. {design} are too few. Use a method that does not split, such as "
+    "{other}."
 )
 FEW_ROWS_OF_UNITS = (
-    "A split test needs at least 2 training rows of each sample, and {design} leave {m} and {n}. Split otherwise, or use a "
-    "method that does not split, such as {other}."
+    "A split test needs at least 2 training rows of each sample. {design} leave {m} and {n}. Change the split, or use a method "
+    "that does not split, such as {other}."
 )
 
 
 def shared_records(pool: Pool) -> Rows:
     """Return for each row of the pool the number of the record that it shares with the other sample, -1 where it shares none.
 
-    Discrete data repeat by chance, within samples as much as between them, and are exchangeable as they are: there nothing
-    is shared. Where rows are otherwise all different, a row of X that stands in Y too is one record.
+    Discrete data repeat by chance, within samples as much as between them, and are exchangeable as they are: no record is shared.
+    Where rows are otherwise all different, a row of X that is in Y too is one record.
     """
     numbers = np.asarray(pool.numbers) + 0.0  # no negative zero
     categories = [np.unique([str(v) for v in values], return_inverse=True)[1] for values in pool.categories.values()]
@@ -61,9 +61,9 @@ class Split:
 
 
 def split_pool(pool: Pool, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> tuple[Split, str]:
-    """Split a pool into halves, records that stand in both samples whole; and say how many those are, if any.
+    """Return the halves of a pool, and a note on records that are in both samples; all copies of one are in one half.
 
-    With a design its units are split, stratum by stratum, and pairs stay whole.
+    With a design, units are split in each stratum, and pairs stay whole.
     """
     if pool.design is not None:
         return _split_design(pool.design, train_fraction, rng, at_most=at_most), ""
@@ -71,7 +71,7 @@ def split_pool(pool: Pool, train_fraction: float, rng: np.random.Generator, *, a
     count = len(np.unique(records[records >= 0]))
     if not count:
         return split, ""
-    note = f"{pluralize(count, 'row stands', 'rows stand')} in both samples; each is kept on one side of the split"
+    note = f"{pluralize(count, 'row is', 'rows are')} in both samples; each is kept in one half of the split"
     return _keep_records_whole(split, records, pool.m), note
 
 
@@ -109,7 +109,7 @@ def _split_samples(rows: tuple[int, int], train_fraction: float, rng: np.random.
 
 
 def _split_design(design: Design, train_fraction: float, rng: np.random.Generator, *, at_most: int | None = None) -> Split:
-    """Split the units of a design: each stratum as the fraction has it, those that cannot be split as a whole on either side."""
+    """Split the units of each stratum by the fraction; strata too small for that stay whole, in one half or the other."""
     share = train_fraction if at_most is None else min(train_fraction, at_most / len(design.unit))
     side = np.arange(design.size) >= design.first
     training, whole = np.zeros(design.size, dtype=bool), []
@@ -135,12 +135,12 @@ def _split_design(design: Design, train_fraction: float, rng: np.random.Generato
 
 
 def hold_out(rows: int, fraction: float, rng: np.random.Generator, *, at_most: int) -> tuple[Rows, Rows]:
-    """Split the row numbers of one sample at random: those set aside, and the others, both shuffled."""
+    """Split the row numbers of one sample at random: those held out, and the others, both shuffled."""
     size = min(round(rows * fraction), at_most)
     if size < 2 or rows - size < 2:
         raise InputError(
-            f"The reference must leave at least 2 rows to train on and 2 to test with. It has {rows}, which "
-            f"train_fraction={fraction:g} splits into {size} and {rows - size}; give more rows or change train_fraction."
+            f"The reference must have at least 2 rows to train on and 2 to test with. It has {rows} rows, which "
+            f"train_fraction={fraction:g} splits into {size} and {rows - size}. Pass more rows, or change train_fraction."
         )
     order = rng.permutation(rows)
     return order[:size], order[size:]

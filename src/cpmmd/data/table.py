@@ -104,7 +104,7 @@ def _from_tensor(data: Any, name: str) -> Values:
 
 
 def as_frame(data: object, name: str) -> Frame | None:
-    """Return any kind of data frame as a narwhals one, None for what is no frame."""
+    """Return any kind of data frame as a narwhals one, None for anything else."""
     if type(data).__name__ == "DuckDBPyRelation":  # known without importing DuckDB
         raise InputError("{Sample} must be in memory. Got a DuckDB relation instead; call .df() on it first.", sample=name)
     try:
@@ -130,8 +130,8 @@ def from_frame(frame: Frame, name: str, only: Collection[str] | None = None) -> 
     if not columns:
         raise InputError("{Sample} must have at least one column. Got none.", sample=name)
     # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
-    every = zip(columns, frame.iter_columns(), strict=True)
-    read = {c: _without_zone(series.alias("")) for c, series in every if only is None or c in only}  # polars: ^a$ is a pattern
+    series = zip(columns, frame.iter_columns(), strict=True)
+    read = {c: _without_zone(s.alias("")) for c, s in series if only is None or c in only}  # polars: ^a$ is a pattern
     kinds = {label: _kind(series, label, name) for label, series in read.items()}
     numbers = {label: _as_numbers(read[label], kind, label, name) for label, kind in kinds.items() if kind != "category"}
     categories = {label: np.empty(len(frame), dtype=object) for label, kind in kinds.items() if kind == "category"}
@@ -206,7 +206,7 @@ def _as_numbers(series: Series, kind: str, label: str, name: str) -> list[Values
 
 def as_days(stamps: Values) -> Array:
     """Return dates in days, NaN where missing."""
-    if stamps.dtype.kind == "O":  # Arrow's dates in pandas, missing ones marked by something that is no date
+    if stamps.dtype.kind == "O":  # Arrow's dates in pandas, missing ones marked by something else than a date
         stamps = np.array([None if is_missing(stamp) else stamp for stamp in stamps], dtype="datetime64[us]")
     moments = stamps.astype("datetime64[us]")
     return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / (1e6 * SECONDS_A_DAY))

@@ -1,1 +1,1 @@
-"""Actions that leave the null distribution as it is: relabelings of units, re-pairings, and the layout they act on."""
+"""Actions under which the null hypothesis is exchangeable: permutations of labels, re-pairings, and the layout they act on."""

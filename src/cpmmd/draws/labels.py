@@ -54,8 +54,8 @@ class Relabelings(Draws):
         width = -(-size // 8)
         if limit is not None and count * width > limit // SHARE_OF_LIMIT:
             raise InputError(
-                "Relabelings may take a quarter of the memory. {count} of them take {needed}, and {setting} is {limit}. Raise "
-                "it, or ask for fewer with {fewer}.",
+                "Permutations may take a quarter of the memory. {count} permutations take {needed}, and {setting} is {limit}. "
+                "Raise it, or use fewer permutations with {fewer}.",
                 count=count,
                 needed=bytes_in_words(count * width),
                 setting=ParameterReference("memory_limit"),
@@ -150,7 +150,7 @@ class LabelCodes(Draws):
         total = math.prod(math.factorial(sum(some)) // math.prod(map(math.factorial, some)) for some in sizes)
         if enumerate_few and total <= count:
             ways = [
-                [units[list(one)] for one in _arrangements(range(len(units)), some)]
+                [units[list(order)] for order in _arrangements(range(len(units)), some)]
                 for units, some in zip(parts, sizes, strict=True)
             ]
             where = np.array([np.concatenate(some) for some in product(*ways)])
@@ -229,9 +229,9 @@ def draw_labels(size: int, first: int, count: int, rng: np.random.Generator, str
     for units, marked in _by_stratum(size, first, strata):
         alike.setdefault((len(units), marked), []).append(units)
     labels = np.empty((count, size), dtype=bool)
-    for (of_one, marked), members in alike.items():
+    for (in_stratum, marked), members in alike.items():
         where = np.concatenate(members)
-        found = _mark(keys[:, where].reshape(-1, of_one), marked)
+        found = _mark(keys[:, where].reshape(-1, in_stratum), marked)
         labels[:, where] = found.reshape(count, len(where))
     return labels
 

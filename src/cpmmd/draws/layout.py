@@ -1,4 +1,4 @@
-"""The layout of a test: rows in units that change sides whole, units in strata inside which labels move, and their labelings.
+"""The layout of a test: rows in units that are permuted as a whole, units in strata inside which labels move, and labelings.
 
 Units are single rows, bins of rows, or what a design says belongs together. Bins: rows are shuffled inside their sample and cut
 into bins of one common size r. Permuting bins is a subgroup of all permutations, so the level stays exact (Domingo-Enrich,
@@ -50,7 +50,7 @@ class Layout:
         if self.strata is not None:
             of_x, of_y = np.unique(self.strata[self.of_x]), np.unique(self.strata[~self.of_x])
             if not np.array_equal(of_x, of_y):  # weights would be 0/0, and every p-value without meaning
-                raise InputError("Every stratum must have units of both samples. Leave out those that have not.")
+                raise InputError("Each stratum must have units of both samples. Leave out strata of one sample.")
 
     @classmethod
     def of_rows(cls, *sizes: int) -> Layout:
@@ -168,16 +168,16 @@ class Layout:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Which rows no unit has, in words, if any."""
+        """A note on the rows that are in no unit, if any."""
         if sum(self.dropped) == 0:
             return ()
         left = f"{pluralize(self.dropped[0], 'row')} of the first sample and {self.dropped[1]} of the second, drawn at random,"
         if self.strata is not None:
-            return (f"{left} do not fill a bin of units and are left out",)
+            return (f"{left} are left out: they do not fill a bin of units",)
         if max(self.dropped) < self.size:
-            return (f"{left} do not fill a bin of {self.size} and are left out",)
+            return (f"{left} are left out: they do not fill a bin of {self.size} rows",)
         each = pluralize(self.size, "row")
-        return (f"{left} are left out: the smaller sample asks for bins of {each}, and no more than {MOST_BINS} are relabelled",)
+        return (f"{left} are left out: the smaller sample needs bins of {each}, and at most {MOST_BINS} bins are permuted",)
 
 
 def bin_counts(m: int, n: int, *, target: int, most: int) -> tuple[int, int, int]:
@@ -221,8 +221,8 @@ def sum_rows(values: Floating, starts: Rows, dtype: Any = np.float64) -> Floatin
     if FEW_ROWS * len(starts) > len(values):
         return np.asarray(np.add.reduceat(values, starts, axis=0, dtype=dtype))
     total = np.empty((len(starts), values.shape[1]), dtype)
-    for one, start, stop in zip(total, starts, (*starts[1:], len(values)), strict=True):
-        np.sum(values[start:stop], axis=0, dtype=dtype, out=one)
+    for unit, start, stop in zip(total, starts, (*starts[1:], len(values)), strict=True):
+        np.sum(values[start:stop], axis=0, dtype=dtype, out=unit)
     return total
 
 
@@ -239,9 +239,9 @@ MANY = 10**100  # relabelings, more than enough for any level; their number itse
 def require_relabelings(
     layout: Layout, design: Design | None, alpha: float, *, train: float = 0.0, combination_factor: float = 1.0
 ) -> None:
-    """Refuse units of a design so few that no labeling of them has a p-value of alpha, with how many there must be.
+    """Refuse a design with too few units for a p-value of alpha.
 
-    ``train`` is the share of units that is not tested, ``price`` what p-values are multiplied by where several are combined.
+    ``train`` is the share of units that is not tested, ``combination_factor`` what p-values of several splits are multiplied by.
     """
     if design is None or layout.strata is None:
         return
@@ -255,8 +255,8 @@ def require_relabelings(
     tested = (x, y) != design.units
     needed = units_needed(design, alpha / combination_factor, train=train)
     raise TooFewUnitsError(
-        "{what}{part} {have} {total} relabelings, so that no p-value below {least} is possible, above {level}: the test could "
-        "never reject. At least {needed} are needed{where}{advice}.",
+        "The test can never reject: {what}{part} {have} {total} permutations, so that no p-value is below {least}, and {level}. "
+        "At least {needed} are needed{where}{advice}.",
         what=pluralize(x, "pair") if design.kind == PAIR else f"{x} v {y} {design.kind}s",
         part=f" (the tested part of {design})" if tested else "",
         have="has" if (x, design.kind) == (1, PAIR) else "have",
@@ -264,7 +264,7 @@ def require_relabelings(
         least=f"{least:.3g}",
         level=ParameterReference("alpha", alpha),
         needed=f"{needed} pairs" if design.kind == PAIR else f"{needed} v {needed} {design.kind}s",
-        where=", in one stratum, or more in several" if design.n_strata > 1 else "",
+        where=" if they are in one stratum, more if in several" if design.n_strata > 1 else "",
         advice=_advice(design, needed, tested),
     )
 
@@ -276,9 +276,9 @@ def units_needed(design: Design, alpha: float, *, train: float = 0.0) -> int:
 
 
 def _advice(design: Design, needed: int, tested: bool) -> str | DeferredText:
-    """Say how to come to enough units: all of them tested, longer samples, or separate runs named."""
+    """Return how to get enough units: test all of them, take longer samples, or name separate runs."""
     if tested:
-        return "; a method that does not split tests all of them"
+        return ". A method that does not split tests all of them"
     if design.given.get("blocks") != AUTO or design.block_rows in (None, 1):
         return ""
     return DeferredText(_longer_samples, design.block_rows, needed, max(1, min(design.rows) // needed))
@@ -287,6 +287,6 @@ def _advice(design: Design, needed: int, tested: bool) -> str | DeferredText:
 def _longer_samples(words: Words, length: int, needed: int, shorter: int) -> str:
     groups, blocks = words.setting(ParameterReference("groups")), words.setting(ParameterReference("blocks", shorter))
     return (
-        f"; rows depend on each other so far that blocks must be {length} rows long: take at least {needed * length} rows of "
-        f"each sample, or name separate runs with {groups} (shorter blocks, {blocks}, can find differences that are none)"
+        f". Rows depend on each other so far that blocks must be {length} rows long. Take at least {needed * length} rows of "
+        f"each sample, or name separate runs with {groups} (with shorter blocks, {blocks}, the test would reject too often)"
     )

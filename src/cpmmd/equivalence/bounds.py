@@ -15,13 +15,11 @@ from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import PlainValue
 from cpmmd.core.text import sanitize
 from cpmmd.data.pool import Pool
-from cpmmd.data.preparation import Preparation
+from cpmmd.data.preparation import MISSING, Preparation
+from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.families import Bandwidth
 from cpmmd.kernels.scaled import ScaledKernel
-
-# The coordinates in which differences are measured: each column in standard deviations within the samples.
-
 
 MEAN, ABSENT = "mean", "share missing"
 
@@ -34,12 +32,22 @@ class Coordinates:
     m: int  # rows of X
     columns: tuple[str, ...]  # of each feature the column it came from
     meanings: tuple[str, ...]  # of each feature what its mean says: "mean", "share missing", "share of 'ES'"
-    blocks: Rows  # of each feature the number of its block: a number, a mark, all levels of a category
+    parts: Rows  # of each feature the number of its part: a number, a mark, all levels of a category
 
     @classmethod
     def of(cls, pool: Pool) -> Coordinates:
         """Return the features of a pool."""
-        prepared = Preparation.fit(pool, scale="standard")  # centred: no digits are lost in what follows
+        prepared = Preparation.fit(pool, scale="standard")  # centred, so that squares lose no digits
+        for name, kept in prepared.levels.items():
+            found = {MISSING if value is None else value for value in pool.categories[name]}
+            if pooled := found.difference(kept):
+                raise InputError(
+                    "Equivalence needs every level by itself. Column {name} has {count} levels, and the {rare} rarest share one, "
+                    "which hides differences among them. Merge its levels into fewer, or leave the column out.",
+                    name=repr(sanitize(name)),
+                    count=len(found),
+                    rare=len(pooled),
+                )
         levels = list(prepared.levels.values())
         single = len(prepared.number_names) + len(prepared.indicators)
         return cls(
@@ -51,7 +59,7 @@ class Coordinates:
                 *(ABSENT for _ in prepared.indicators),
                 *(f"share of {sanitize(level)!r}" for kept in levels for level in kept),
             ),
-            blocks=np.concatenate(
+            parts=np.concatenate(
                 [np.arange(single), np.repeat(single + np.arange(len(levels)), [len(kept) for kept in levels])]
             ).astype(np.intp),
         )
@@ -71,14 +79,14 @@ class Coordinates:
         return np.where(constant, 0.0, within)
 
     def standardised(self) -> tuple[Array, int]:
-        """Return the rows with each block at total variance 1 within the samples, and the number of blocks that vary.
+        """Return the rows with each part at total variance 1 within the samples, and the number of parts that vary.
 
-        A block that varies between the samples only has no such unit; it keeps that of the pool.
+        A part that varies only between the samples has no such unit and keeps that of the pool.
         """
-        totals = np.bincount(self.blocks, weights=self.variances)
+        totals = np.bincount(self.parts, weights=self.variances)
         unit = np.sqrt(np.where(totals > 0, totals, 1.0))
-        varies = np.bincount(self.blocks, weights=np.ptp(self.matrix, axis=0)) > 0
-        return self.matrix / unit[self.blocks], max(1, int(np.count_nonzero(varies)))
+        varies = np.bincount(self.parts, weights=np.ptp(self.matrix, axis=0)) > 0
+        return self.matrix / unit[self.parts], max(1, int(np.count_nonzero(varies)))
 
 
 # Column by column: how far the means may be apart, in standard deviations.
@@ -86,26 +94,26 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class ColumnEquivalence(PlainValue):
-    """How far the two samples may be apart in one column; what is infinite is None in its JSON document."""
+    """The largest difference of the samples in one column that is not excluded; infinite values are None in its JSON document."""
 
     document = ("name", "meaning", "difference", "low", "high", "pvalue", "largest")
 
     name: str  #: the column
-    meaning: str  #: what differs: ``"mean"``, ``"share missing"`` or ``"share of 'ES'"``, the level that may differ most
+    meaning: str  #: what differs: ``"mean"``, ``"share missing"`` or ``"share of 'ES'"``, the level with the largest bound
     difference: float  #: Y less X, in standard deviations within the samples; infinite where both are constant and differ
-    #: low, high: its interval: each end is crossed with probability alpha at most, in large samples
+    #: low, high: its interval: the true value is beyond each end with probability at most alpha, in large samples
     low: float
     high: float
     pvalue: float  #: of the two one-sided tests of the margin
 
     @property
     def largest(self) -> float:
-        """The largest difference that the data do not exclude, whatever its sign."""
+        """The largest difference that is not excluded, of either sign."""
         return max(abs(self.low), abs(self.high))
 
 
 def column_differences(coordinates: Coordinates, margin: float, alpha: float) -> tuple[ColumnEquivalence, ...]:
-    """Return the feature of each column that may differ most, the column that may differ most first."""
+    """Return each column by its feature with the largest bound, the column with the largest bound first."""
     difference, error, freedom = _standardised_differences(coordinates)
     reach = stats.t.ppf(1 - alpha, freedom) * error
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -124,7 +132,7 @@ def _standardised_differences(coordinates: Coordinates) -> tuple[Array, Array, A
     """Return each feature's difference of means in standard deviations, its standard error, and the degrees of freedom.
 
     The error is that of the ratio: the influence of a row is (y - mean)/(s n) - d ((y - mean)^2 - var) / (2 s^2 N), and the same
-    with the opposite sign of the first part for rows of X. So the spread of the unit itself is counted, for any distribution.
+    with the opposite sign of the first part for rows of X. So the error of the standard deviation counts, for any distribution.
     """
     x, y = coordinates.sides
     total = len(coordinates.matrix)
@@ -146,19 +154,19 @@ def _standardised_differences(coordinates: Coordinates) -> tuple[Array, Array, A
 
 
 MOST_ROWS = 10_000  # of each sample in the statistic: 3e8 kernel values, some seconds
-SPECTRUM_ROWS = 300  # of each sample for the noise, whose law depends on the populations and not on how many rows there are
+SPECTRUM_ROWS = 300  # of each sample for the noise, whose law depends on the populations, not on the number of rows
 DRAWS = 9_999
-FEW = 1e-3  # share of the variance of |e|^2 in eigenvalues that are not drawn one by one: many and small, so normal together
+FEW = 1e-3  # share of the variance of |e|^2 in small eigenvalues, whose sum is drawn as a normal variable
 TILE = 2**22  # kernel values at once
 STEPS = 60  # bisections: double precision
 
 
 @dataclass(frozen=True)
 class JointEquivalence(PlainValue):
-    """How far two samples may be apart in all columns together, to one fixed kernel."""
+    """The largest difference in all columns together that is not excluded, by the MMD of one fixed kernel."""
 
     shift: float  #: the shift, in standard deviations, at which two normal samples have the same MMD; infinite beyond any
-    #: low, high: its interval: each end is crossed with probability alpha at most, in large samples
+    #: low, high: its interval: the true value is beyond each end with probability at most alpha, in large samples
     low: float
     high: float
     pvalue: float  #: of the test that the shift is at least the margin
@@ -166,8 +174,8 @@ class JointEquivalence(PlainValue):
     rows: tuple[int, int]  #: rows of X and Y that were compared
 
 
-def rate_of_shift(shift: float) -> float:
-    """Return how often a row of a shifted normal sample is ranked above one of the other, at best: Phi(shift / sqrt(2))."""
+def auc_of_shift(shift: float) -> float:
+    """Return the AUC of two normal samples that differ by a shift: Phi(shift / sqrt(2))."""
     return float(ndtr(shift / math.sqrt(2)))
 
 
@@ -198,8 +206,8 @@ class Yardstick:
 class Noise:
     """Draws of e, the error of the difference of mean embeddings, Gaussian in the limit: along its widest direction u, and |e|^2.
 
-    |theta u + e|^2 = theta^2 + 2 theta <u, e> + |e|^2. Of all differences of one MMD, the one along u gives small statistics
-    most often, so a test that allows for it allows for every other (Anderson's inequality gives that it gets harder with theta).
+    |theta u + e|^2 = theta^2 + 2 theta <u, e> + |e|^2. Of all differences with the same MMD, the one along u gives small
+    statistics most often, so that a test with this level has it for all others (for larger theta by Anderson's inequality).
     """
 
     along: Array
@@ -221,11 +229,11 @@ class Noise:
         return np.asarray(mmd**2 + 2 * mmd * self.along + self.squared)
 
     def below(self, observed: float, mmd: float) -> float:
-        """Return how often the statistic is as small as observed; the observed one is counted."""
+        """Return the share of draws that are at most the observed statistic, which is counted, too."""
         return float(1 + np.count_nonzero(self.statistics(mmd) <= observed)) / (DRAWS + 1)
 
     def above(self, observed: float, mmd: float) -> float:
-        """Return how often the statistic is as large as observed."""
+        """Return the share of draws that are at least the observed statistic."""
         return float(1 + np.count_nonzero(self.statistics(mmd) >= observed)) / (DRAWS + 1)
 
     def interval(self, observed: float, alpha: float) -> tuple[float, float]:

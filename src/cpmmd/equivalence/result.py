@@ -7,9 +7,9 @@ import os
 from dataclasses import dataclass
 
 from cpmmd.core.arrays import Array
-from cpmmd.core.plain import PlainDict, PlainValue, plain_dict
+from cpmmd.core.plain import NoTruthValue, PlainDict, PlainValue, plain_dict
 from cpmmd.core.text import NAME, pluralize, sanitize
-from cpmmd.equivalence.bounds import ColumnEquivalence, JointEquivalence, rate_of_shift
+from cpmmd.equivalence.bounds import ColumnEquivalence, JointEquivalence, auc_of_shift
 from cpmmd.report.content import UNKNOWN_SEED
 from cpmmd.report.page import Facts, Notes, Number, Page, Section, Table, Verdict, count, line, number
 from cpmmd.report.render import write_page
@@ -17,13 +17,16 @@ from cpmmd.report.render import write_page
 PRINTED = 5  # columns in the printed summary
 
 
-@dataclass(frozen=True)
-class EquivalenceExplanation(PlainValue):
+@dataclass(frozen=True, repr=False)
+class EquivalenceExplanation(NoTruthValue, PlainValue):
     """The largest differences that the data do not exclude."""
 
     sentence: str  #: the finding in plain words
-    columns: tuple[ColumnEquivalence, ...]  #: every column, the one that may differ most first
+    columns: tuple[ColumnEquivalence, ...]  #: every column, the largest bound first
     joint: JointEquivalence  #: all columns together
+
+    def __repr__(self) -> str:
+        return f"<EquivalenceExplanation: {self.sentence} {pluralize(len(self.columns), 'column')}; print it for all>"
 
     def __str__(self) -> str:
         lines = [
@@ -35,7 +38,7 @@ class EquivalenceExplanation(PlainValue):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EquivalenceResult:
+class EquivalenceResult(NoTruthValue):
     """The answer of an equivalence test.
 
     Examples
@@ -49,24 +52,28 @@ class EquivalenceResult:
     (False, True, True, True)
     """
 
-    margin: float  #: what counts as the same: differences below so many standard deviations
-    pvalue: float  #: the largest of those of the columns and of all together: each of them must be below the margin
+    margin: float  #: the smallest difference that matters, in standard deviations
+    pvalue: float  #: the largest p-value of the columns and of all together: each difference must be below the margin
     statistic: float  #: the squared MMD in all columns, biased (that of the samples themselves)
-    null_distribution: Array  #: draws of the statistic were the populations the margin apart, where that is hardest to tell
-    alpha: float  #: level: how often, at most, samples that differ by the margin or more are called equivalent, in large samples
-    columns: tuple[ColumnEquivalence, ...]  #: every column, the one that may differ most first
+    null_distribution: (
+        Array  #: draws of the statistic under the null hypothesis: populations that differ by the margin, least favourably
+    )
+    alpha: (
+        float  #: significance level: samples that differ by the margin or more are called equivalent at most this often, if large
+    )
+    columns: tuple[ColumnEquivalence, ...]  #: every column, the largest bound first
     joint: JointEquivalence  #: all columns together
     sizes: tuple[int, int]  #: rows of X and Y
     seed: int | None = None  #: what repeats the result as ``rng=``; None when a Generator was passed in
-    notes: tuple[str, ...] = ()  #: what to bear in mind
+    notes: tuple[str, ...] = ()  #: limits of the result
     call: str = ""  #: the Python call that gives this result again
-    exact: bool = False  #: the level holds in the limit of many rows, and was measured from 50 rows on
+    exact: bool = False  #: the level is approximate: it holds for many rows, and was measured from 50 rows on
     #: keys of what to cite
     citations: tuple[str, ...] = ("liu2026equivalence", "lakens2017equivalence", "gretton2012kernel")
 
     @property
     def reject(self) -> bool:
-        """Whether equivalence is shown: differences of the margin or more are excluded at level alpha."""
+        """Whether equivalence is shown: differences of the margin or more are excluded at significance level alpha."""
         return bool(self.pvalue <= self.alpha)
 
     @property
@@ -81,32 +88,35 @@ class EquivalenceResult:
 
     @property
     def largest(self) -> float:
-        """The largest difference not excluded, in standard deviations: the smallest margin at which equivalence is shown."""
-        return max(self.joint.high, self.columns[0].largest)  # all columns together cannot be closer than one alone
+        """The largest difference that is not excluded, in standard deviations: the smallest margin that shows equivalence."""
+        return max(self.joint.high, self.columns[0].largest)  # all columns together differ at least as much as one
 
     @property
     def auc_bound(self) -> float:
-        """The largest AUC not excluded: that of normal samples ``largest`` standard deviations apart."""
-        return rate_of_shift(self.largest)
+        """The largest AUC that is not excluded: that of two normal samples that differ by ``largest`` standard deviations."""
+        return auc_of_shift(self.largest)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What the answer rests on, as terms and values for a person."""
+        """The numbers behind the answer, as terms and values for a person."""
         first = self.columns[0]
         return [
             ("samples", self._shape),
-            ("a column", f"apart {_up_to(first.largest)} ({_called(first.name)}, {first.meaning})"),
-            ("together", f"apart {_up_to(self.largest)}, AUC at most {self.auc_bound:.3f}"),
+            ("one column", f"may differ by {_up_to(first.largest)} ({_called(first.name)}, {first.meaning})"),
+            ("all columns", f"may differ by {_up_to(self.largest)}, AUC at most {self.auc_bound:.3f}"),
             *(("note", note) for note in self.notes),
         ]
 
     def explain(self) -> EquivalenceExplanation:
-        """Return the largest differences that the data do not exclude, in words and for every column."""
-        first, excluded = self.columns[0], f"Differences of {self.margin:g} standard deviations or more are"
-        told = f"in all columns together {_up_to(self.largest)}, AUC at most {self.auc_bound:.3f}"
-        where = f"in {_called(first.name)} ({first.meaning}) {_up_to(first.largest)}, {told}"
-        verdict = f"{excluded} excluded. The largest that are not: " if self.reject else f"{excluded} not excluded: "
-        return EquivalenceExplanation(f"{verdict}{where}.", self.columns, self.joint)
+        """Return the largest differences that are not excluded, in words and for every column."""
+        first = self.columns[0]
+        column = f"Column {first.name}" if first.name.isdigit() else f"'{sanitize(first.name)}'"
+        sentence = (
+            f"Differences of {self.margin:g} standard deviations or more are {'' if self.reject else 'not '}excluded. "
+            f"{column} ({first.meaning}) may differ by {_up_to(first.largest)}, all columns together by "
+            f"{_up_to(self.largest)}, with an AUC of at most {self.auc_bound:.3f}."
+        )
+        return EquivalenceExplanation(sentence, self.columns, self.joint)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None, command: str | None = None) -> str:
         """Return a report for a colleague, and write it when a path is given.
@@ -154,18 +164,18 @@ class EquivalenceResult:
 
 
 def _called(name: str, limit: int = NAME) -> str:
-    return f"column {name}" if name.isdigit() else sanitize(name, limit)  # an array's columns are called by their place
+    return f"column {name}" if name.isdigit() else sanitize(name, limit)  # columns of an array have numbers
 
 
 def _up_to(shift: float) -> str:
-    return f"up to {shift:.3g} standard deviations" if math.isfinite(shift) else "without bound"
+    return f"up to {shift:.3g} standard deviations" if math.isfinite(shift) else "any amount"
 
 
-# The report of an equivalence test: the same blocks as every report, no pictures.
+# The report of an equivalence test, without pictures.
 
 
 QUESTION = "Are the two samples the same for this purpose?"
-LEVEL = "for many rows: measured from 50 rows on, samples that differ by the margin were called equivalent at most that often"
+LEVEL = "for many rows: from 50 rows on, samples that differ by the margin were called equivalent at most that often"
 
 
 def _page(result: EquivalenceResult, *, title: str | None, command: str | None) -> Page:
@@ -188,7 +198,7 @@ def _page(result: EquivalenceResult, *, title: str | None, command: str | None) 
     )
     table = Table.of(
         "columns",
-        f"Differences (second sample less first) in standard deviations, with intervals of {1 - 2 * result.alpha:.0%}",
+        f"Differences (second sample less first) in standard deviations, with {1 - 2 * result.alpha:.0%} confidence intervals",
         [
             ("Column", "text", [column.name for column in result.columns]),
             ("What differs", "text", [column.meaning for column in result.columns]),
@@ -208,7 +218,7 @@ def _page(result: EquivalenceResult, *, title: str | None, command: str | None) 
         "Seed": UNKNOWN_SEED if result.seed is None else str(result.seed),
     }
     sections = [
-        Section.of("where", "The largest differences not excluded", [table]),
+        Section.of("where", "The largest differences that are not excluded", [table]),
         Section.of("assurance", "How sure", [Facts.of(facts), Notes.of(result.notes)]),
     ]
     return Page.of(verdict, sections, title=title or QUESTION, command=command, call=result.call, good_news=True)

@@ -1,4 +1,4 @@
-"""Explanations of a result: every column, pairs of columns, the witness of each row, an effect size, a sentence."""
+"""Explanations of a result: every column, pairs of columns, the witness of each row, the AUC, a sentence."""
 
 from cpmmd.explain.differences import ColumnDifference, ColumnEffect, Histogram, PairDifference, SuspiciousColumn
 from cpmmd.explain.explanation import explain

@@ -1,7 +1,7 @@
-"""The tables of columns and pairs: all tested rows, p-values from the test's own relabelings, adjusted for all of a table.
+"""The tables of columns and pairs: all tested rows, p-values from the test's own permutations, adjusted for all of a table.
 
-A pair is one whose dependence changed: correlations within either side. Both columns may differ themselves: means and deviations
-are taken within each side, so that the columns' own differences are out.
+Pairs are compared by their correlations within each sample. Means and deviations are taken within each sample, too, so that
+differences of the columns themselves do not count.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from cpmmd.explain.strata import Strata
 from cpmmd.explain.summaries import Suspicion, describe, suspicion
 from cpmmd.procedures.outcome import Evidence
 
-OWN = 999  # relabelings where the method has none
-ROOM, WIDEST = 2**26, 40  # bytes of columns that are looked at together, and features of one
-MOST_PAIRS = 2000  # of columns: all of up to 63 columns
-MOST_SCORES, FEWEST_SCORES = 1000, 20  # number columns and levels among which pairs are looked for
+OWN_PERMUTATIONS = 999  # where the method has none to share
+ROOM, WIDEST = 2**26, 40  # bytes of columns that are read together, and features of a column
+MOST_PAIRS = 2000  # of columns: all pairs of up to 63 columns
+MOST_SCORES, FEWEST_SCORES = 1000, 20  # number columns and levels that make pairs
 SCORE_ROOM = 2**28  # bytes that their scores may take
 LEVELS = 3  # of a category, the most frequent ones
 TOGETHER = 256  # pairs of scores in one product
-SCREENED_ROWS = 5000  # that the screen looks at
+SCREENED_ROWS = 5000  # rows that choose the pairs
 SECOND_LOOK = 2  # p-values are doubled: columns have the level to themselves, pairs half of it once more
 CLOSEST = 0.999  # correlation beyond which Fisher's transform is cut off
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Columns and pairs of columns, and what was noticed on the way."""
+    """Columns, pairs of columns, suspicious columns, and notes."""
 
     columns: tuple[ColumnDifference, ...]
     pairs: tuple[PairDifference, ...]
@@ -47,18 +47,18 @@ class Tables:
     notes: tuple[str, ...]
 
 
-def relabelled_units(evidence: Evidence, rng: np.random.Generator) -> tuple[Layout, tuple[str, ...]]:
-    """Return what the test relabelled and how; relabelings of our own where the test flipped signs instead."""
+def permuted_units(evidence: Evidence, rng: np.random.Generator) -> tuple[Layout, tuple[str, ...]]:
+    """Return the units and permutations of the test, and notes; new permutations where the test flipped signs instead."""
     if evidence.units is not None:
         return evidence.units, ()
     tested = evidence.tested_rows
     m = int(np.count_nonzero(tested < evidence.pool.m))
-    units = Layout.cut(m, len(tested) - m, None, rng).draw(OWN, rng).of(tested)
-    return units, ("columns have relabelings of their own: the method has none that they could share",)
+    units = Layout.cut(m, len(tested) - m, None, rng).draw(OWN_PERMUTATIONS, rng).of(tested)
+    return units, (f"p-values of columns use {OWN_PERMUTATIONS} permutations of their own, because the method has none to share",)
 
 
 def difference_tables(pool: Pool, columns: Sequence[DataColumn], units: Layout, alpha: float, names: tuple[str, str]) -> Tables:
-    """Return what is found of every column and of pairs of columns."""
+    """Compare the samples in every column and in pairs of columns."""
     strata, rows = Strata.of(pool, units.rows, units), len(units.rows)
     found: list[ColumnDifference] = []
     suspicions: list[Suspicion] = []
@@ -67,14 +67,14 @@ def difference_tables(pool: Pool, columns: Sequence[DataColumn], units: Layout, 
     step = max(1, ROOM // (8 * (WIDEST * len(units.starts) + 3 * rows)))  # columns whose sums and values fit
     for start in range(0, len(columns), step):
         read = list(read_columns(pool, columns[start : start + step], units, strata))
-        for one, scored in zip(read, score_columns([one.features for one in read], units), strict=True):
-            found.append(describe(one, scored.parts))
-            suspicions.append(suspicion(one, pool, units.rows, names))
+        for column, scored in zip(read, score_columns([column.features for column in read], units), strict=True):
+            found.append(describe(column, scored.parts))
+            suspicions.append(suspicion(column, pool, units.rows, names))
             scores.append(scored.scores)
-            pair_scores.offer(one)
+            pair_scores.offer(column)
     pvalues = adjusted_pvalues(np.array(scores)).tolist()
-    found = [_with_pvalue(one, p, alpha) for one, p in zip(found, pvalues, strict=True)]
-    suspicious = [i for i, one in enumerate(suspicions) if one.why and (one.always or pvalues[i] <= alpha)]
+    found = [_with_pvalue(column, p, alpha) for column, p in zip(found, pvalues, strict=True)]
+    suspicious = [i for i, reason in enumerate(suspicions) if reason.why and (reason.always or pvalues[i] <= alpha)]
     order = sorted(range(len(found)), key=lambda i: (found[i].pvalue, -found[i].distance, i))
     pairs = pair_table(pair_scores, units, alpha)
     return Tables(
@@ -92,19 +92,19 @@ def _with_pvalue(column: ColumnDifference, pvalue: float, alpha: float) -> Colum
 
 
 def _pvalue_without(suspicious: list[int], scores: list[Array], pairs: PairTable) -> float | None:
-    """Return the p-value of all other columns and their pairs together: the largest of their scores under each relabeling."""
-    left = [one for i, one in enumerate(scores) if i not in suspicious]
-    if not suspicious or not left:
+    """Return the p-value of all other columns and their pairs together: the largest of their scores under each permutation."""
+    others = [score for i, score in enumerate(scores) if i not in suspicious]
+    if not suspicious or not others:
         return None
-    every: Array = np.vstack([*left, *pairs.scores[~np.isin(pairs.owners, suspicious).any(axis=1)]])
-    return float(adjusted_pvalues(every.max(axis=0)[None])[0])
+    together: Array = np.vstack([*others, *pairs.scores[~np.isin(pairs.owners, suspicious).any(axis=1)]])
+    return float(adjusted_pvalues(together.max(axis=0)[None])[0])
 
 
 @dataclass(eq=False)
 class PairScores:
-    """Columns as standardised scores: normal scores of numbers, marks of levels; as many as there is room for."""
+    """Columns as standardised scores, up to a number: normal scores of numbers, marks of levels."""
 
-    room: int  # how many there may be
+    room: int  # most scores
     columns: list[DataColumn] = field(default_factory=list)  # all columns that were offered
     values: list[Array] = field(default_factory=list)  # scores of the units' rows; missing values are 0, the mean
     owner: list[int] = field(default_factory=list)  # the column that each score belongs to
@@ -124,9 +124,9 @@ class PairScores:
             found[""][read.there] = read.values[read.there] - read.values[read.there].mean()
             found[""] = read.strata.centred(found[""])
         for name, values in found.items():
-            spread = float(values.std())
-            if spread > 0 and len(self.values) < self.room:
-                self.values.append((values - values.mean()) / spread)
+            sd = float(values.std())
+            if sd > 0 and len(self.values) < self.room:
+                self.values.append((values - values.mean()) / sd)
                 self.owner.append(len(self.columns) - 1)
                 self.level.append(name)
 
@@ -135,12 +135,12 @@ class PairScores:
         """The note that there was no room for all columns."""
         if len(self.owner) < self.room or self.owner[-1] == len(self.columns) - 1:
             return ()
-        return (f"pairs were looked for among the first {self.owner[-1] + 1} of {len(self.columns)} columns",)
+        return (f"only pairs of the first {self.owner[-1] + 1} of {len(self.columns)} columns were compared, to limit memory",)
 
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """Pairs by their p-value, smallest first, the scores of all relabelings, and what was left out."""
+    """Pairs in order, the scores of all permutations, and notes on pairs that were left out."""
 
     pairs: tuple[PairDifference, ...]
     scores: Array
@@ -149,7 +149,11 @@ class PairTable:
 
 
 def pair_table(scores: PairScores, units: Layout, alpha: float) -> PairTable:
-    """Return the pairs of columns with p-values adjusted over all that were looked at."""
+    """Return the pairs of columns: significant ones first, those that changed most first; the others by their p-value.
+
+    P-values are adjusted over all pairs that were compared. Among significant pairs they say nothing more: many have the smallest
+    one, and with many rows a correlation of 0.9989 that became 0.9990 is one of them.
+    """
     if len(set(scores.owner)) < 2:
         return PairTable((), np.zeros((0, len(units.labels))), np.zeros((0, 2), dtype=np.intp), ())
     values = np.column_stack(scores.values)
@@ -168,52 +172,52 @@ def pair_table(scores: PairScores, units: Layout, alpha: float) -> PairTable:
         a, b = (scores.columns[scores.owner[k]] for k in (i, j))
         words, levels = _words(x, y) if pvalue <= alpha else "", (scores.level[i], scores.level[j])
         found.append(PairDifference((a.name, b.name), (a.label, b.label), pvalue, words, x, y, levels, pvalue <= alpha))
-    found.sort(key=lambda pair: (pair.pvalue, -abs(pair.correlation_y - pair.correlation_x)))
+    found.sort(key=lambda pair: (not pair.significant, 0.0 if pair.significant else pair.pvalue, -pair.cohens_q))
     return PairTable(tuple(found), together, np.array(list(groups), dtype=np.intp), notes)
 
 
 def _words(x: float, y: float) -> str:
     less, more = sorted((abs(x), abs(y)))
     if x * y < 0 and less >= more / 2:
-        return "go together the other way"
-    return "go together more closely" if abs(y) >= abs(x) else "go together less closely"
+        return "correlated in the other direction"
+    return "more strongly correlated" if abs(y) >= abs(x) else "less strongly correlated"
 
 
 def _screen(scores: PairScores, values: Array) -> tuple[Rows, tuple[str, ...]]:
-    """Return the pairs of scores that are looked at: all, or those that hang together most in the pool.
+    """Return the pairs of scores to compare, all or those most dependent in the pool, and notes.
 
     The mean of z_i^2 z_j^2 is 1 plus twice the mean squared correlation for normal scores: a pair that is correlated in one
-    sample, or in both with opposite signs, has a large one. It looks at no label.
+    sample, or in both with opposite signs, has a large one. Labels are not used.
     """
     owner = scores.owner
     pairs = np.array([(i, j) for i, j in combinations(range(len(owner)), 2) if owner[i] != owner[j]])
-    every = len({(owner[i], owner[j]) for i, j in pairs.tolist()})
-    if every <= MOST_PAIRS:
+    total = len({(owner[i], owner[j]) for i, j in pairs.tolist()})
+    if total <= MOST_PAIRS:
         return pairs, scores.cut_short
     squares = values[:: max(1, len(values) // SCREENED_ROWS)] ** 2
     strength = (squares.T @ squares)[pairs[:, 0], pairs[:, 1]]
     kept = np.sort(np.argsort(-strength, kind="stable")[:MOST_PAIRS])
-    said = f"of {every} pairs of columns, the {MOST_PAIRS} that hang together most in both samples taken as one were looked at"
-    return pairs[kept], (said, *scores.cut_short)
+    note = f"of {total} pairs of columns, only the {MOST_PAIRS} most dependent in the pooled samples were compared"
+    return pairs[kept], (note, *scores.cut_short)
 
 
 def _statistics(values: Array, pairs: Rows, units: Layout) -> tuple[Array, Array]:
-    """Return the squared difference of Fisher's z of each pair under every relabeling, and both correlations as they are."""
+    """Return the squared difference of Fisher's z of each pair under every permutation, and both correlations as they are."""
     counts = units.counts.astype(np.float64)[:, None]
     single = np.hstack([counts, units.sums(values), units.sums(values**2)])
     own = np.concatenate([labels @ single for labels in units.labels.blocks()])
-    x, y = (_Moments.of(part) for part in (own, single.sum(axis=0) - own))
-    # one over the variance of the difference of two Fisher z's, to first order
+    x, y = (_Moments.of(sums) for sums in (own, single.sum(axis=0) - own))
+    # 1 / variance of the difference of two Fisher z's, to first order
     precision = 1 / (1 / np.maximum(x.count - 3, 1) + 1 / np.maximum(y.count - 3, 1))
     statistics, correlations = np.empty((len(pairs), len(own))), np.empty((len(pairs), 2))
     for start in range(0, len(pairs), TOGETHER):
-        block = slice(start, start + TOGETHER)
-        i, j = pairs[block].T
+        part = slice(start, start + TOGETHER)
+        i, j = pairs[part].T
         products = _unit_products(values, i, j, units)
         of_x = np.concatenate([labels @ products for labels in units.labels.blocks()])
         r_x, r_y = x.correlation(of_x, i, j), y.correlation(products.sum(axis=0) - of_x, i, j)
-        statistics[block] = ((np.arctanh(r_x) - np.arctanh(r_y)) ** 2 * precision).T
-        correlations[block] = np.column_stack([r_x[0], r_y[0]])
+        statistics[part] = ((np.arctanh(r_x) - np.arctanh(r_y)) ** 2 * precision).T
+        correlations[part] = np.column_stack([r_x[0], r_y[0]])
     return statistics, correlations
 
 
@@ -230,11 +234,11 @@ def _unit_products(values: Array, i: Rows, j: Rows, units: Layout) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """Counts, means and deviations of the scores on one side, a relabeling a row."""
+    """Counts, means and deviations of the scores on one side, a permutation a row."""
 
     count: Array
     mean: Array
-    spread: Array
+    sd: Array
 
     @classmethod
     def of(cls, sums: Array) -> _Moments:
@@ -246,6 +250,6 @@ class _Moments:
     def correlation(self, products: Array, i: Rows, j: Rows) -> Array:
         """Return the correlations of pairs from the sums of their products; 0 where a score does not vary."""
         covariance = products / self.count - self.mean[:, i] * self.mean[:, j]
-        scale = self.spread[:, i] * self.spread[:, j]
+        scale = self.sd[:, i] * self.sd[:, j]
         varies = scale > 1e-9
         return np.clip(np.where(varies, covariance / np.where(varies, scale, 1.0), 0.0), -CLOSEST, CLOSEST)

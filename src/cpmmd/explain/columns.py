@@ -1,8 +1,7 @@
-"""Columns as a person knows them, and how far the samples are apart in each under every relabeling of the test.
+"""Columns of the data, and how much the samples differ in each under every permutation of the test.
 
-A column's statistics are made of functions of single rows that look at no label, summed over units. Under every relabeling the
-mean of such a function on either side comes from those sums, so that all relabelings of all columns are a few matrix products,
-whatever the number of rows.
+A column's statistics are sums over units of functions of single rows, which do not use labels. Under every permutation the means
+of both sides follow from those sums, so that all permutations of all columns take a few matrix products.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from cpmmd.explain.differences import Change
 from cpmmd.explain.samples import Sample
 from cpmmd.explain.strata import FEWEST, Features, Statistic, Strata, UnitSums
 
-PATCHES = 8  # at most so many along each side of an image
-CHANNELS = 4  # a first or last axis of at most this length is one of colours
+PATCHES = 8  # most patches along each side of an image
+CHANNELS = 4  # a first or last axis of at most this length holds colours
 CLASSES = 32  # of pooled ranks, between which distribution functions are compared
 TIE = 1e-9  # of a score: rounding must not split the ties of discrete data
-TOGETHER = 2048  # features in one product: 16 MB under 999 relabelings
-# A mark of what is missing counts three times as much as any other statistic of its column: there it is one among five, most of
-# which hear the same thing twice, and a share has no other way to be heard (measured: see docs/theory/where.md).
+TOGETHER = 2048  # features in one product: 16 MB under 999 permutations
+# The share of missing values has three times the weight of any other statistic of its column: it is one of five, most of which
+# detect the same changes, and nothing else detects this one (measured: see docs/theory/where.md).
 WEIGHTS: dict[str, float] = {Change.MISSING: 3.0}
 
 
@@ -63,7 +62,7 @@ def columns_of(pool: Pool, preparation: Preparation) -> tuple[DataColumn, ...]:
 
 
 def _patches(pool: Pool, encoded: dict[str, list[int]]) -> Iterable[DataColumn]:
-    """Cut images into rectangles: one pixel permuted changes next to nothing, and nobody reads a thousand of them."""
+    """Cut images into rectangles: single pixels say little, and there are thousands."""
     shape = pool.row_shape
     grid = np.arange(math.prod(shape)).reshape(shape)
     if len(shape) == 3 and shape[0] <= CHANNELS < shape[2]:  # colours come first
@@ -79,14 +78,14 @@ def _patches(pool: Pool, encoded: dict[str, list[int]]) -> Iterable[DataColumn]:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """A category in whole numbers: the level of each row, rare ones under one name, missing ones under theirs."""
+    """A category as codes: the level of each row, rare levels under one name, missing values under theirs."""
 
     names: tuple[str, ...]
     codes: Rows
 
 
 def category_levels(values: Objects) -> Levels:
-    """Return the levels of a category, by a rule that is symmetric in the rows."""
+    """Return the levels of a category, by a rule that does not depend on the order of rows."""
     codes_of: dict[str, int] = {}
     texts = (MISSING if value is None else value for value in values)
     codes = np.fromiter((codes_of.setdefault(text, len(codes_of)) for text in texts), dtype=np.intp, count=len(values))
@@ -141,7 +140,7 @@ def number_features(ranks: Array, sums: UnitSums) -> list[Features]:
         Change.SHAPE: lambda D: (D[:, 2:4] ** 2).sum(axis=1),
         "distribution": lambda D: _anderson_darling(D[:, 4:], shares),
     }
-    functions = np.column_stack([*(sums.of(one - one.mean(), rows) for one in smooth), classes])
+    functions = np.column_stack([*(sums.of(values - values.mean(), rows) for values in smooth), classes])
     return [sums.features(sums.of(rows=rows), functions, statistics), *missing]
 
 
@@ -167,11 +166,11 @@ def two_value_features(values: Array, sums: UnitSums) -> list[Features]:
 
 
 def _missing_features(count: int, there: Rows, sums: UnitSums) -> list[Features]:
-    """Return which values are missing; nothing where none is."""
+    """Return the features of missing values; none where no value is missing."""
     if len(there) == count:
         return []
-    every = sums.of()
-    return [sums.features(every, (every - sums.of(rows=there))[:, None], {Change.MISSING: lambda D: D[:, 0] ** 2})]
+    rows = sums.of()
+    return [sums.features(rows, (rows - sums.of(rows=there))[:, None], {Change.MISSING: lambda D: D[:, 0] ** 2})]
 
 
 def level_features(levels: Levels, sums: UnitSums) -> list[Features]:
@@ -183,7 +182,7 @@ def level_features(levels: Levels, sums: UnitSums) -> list[Features]:
     statistics: dict[str, Statistic] = {"levels": lambda D: (D**2) @ (1 / shares)}
     if len(shares) > 2:
         variances = sums.level_variances(counts)
-        varies = variances > 0  # a level that strata have whole or not at all tells nothing inside them
+        varies = variances > 0  # inside strata, a level that all or no rows have says nothing
         statistics["level"] = lambda D: (D[:, varies] ** 2 / variances[varies]).max(axis=1, initial=0.0)
     if MISSING in levels.names:
         position = levels.names.index(MISSING)
@@ -193,7 +192,7 @@ def level_features(levels: Levels, sums: UnitSums) -> list[Features]:
 
 @dataclass(frozen=True, eq=False)
 class ReadColumn:
-    """A column's values on the rows that were relabelled, and their features."""
+    """A column's values on the rows that were permuted, and their features."""
 
     column: DataColumn
     values: Array  # numbers, NaN where missing; of a category the levels' codes
@@ -219,7 +218,7 @@ class ReadColumn:
 
     @cached_property
     def numbers(self) -> tuple[Sample, Sample]:
-        """The numbers that are there in either sample."""
+        """The numbers of both samples, without missing values."""
         return self.strata.samples(self.values, self.there)
 
     def marks(self, marks: Labels, of: Labels | None = None) -> tuple[Sample, Sample]:
@@ -234,7 +233,7 @@ class ReadColumn:
 
     @cached_property
     def different(self) -> tuple[Array, Rows]:
-        """The different numbers that are there, and how many rows have each."""
+        """The distinct numbers, and how many rows have each."""
         return np.unique(self.values[self.there], return_counts=True)
 
     @cached_property
@@ -243,8 +242,8 @@ class ReadColumn:
         if self.levels is None:
             return {}
         names, labels = self.levels.names, self.strata.labels
-        of = zip(self.marks(self.there), (labels, ~labels), strict=True)
-        x, y = (one.shares(self.levels.codes[side], len(names)).tolist() for one, side in of)
+        sides = zip(self.marks(self.there), (labels, ~labels), strict=True)
+        x, y = (sample.shares(self.levels.codes[side], len(names)).tolist() for sample, side in sides)
         order = sorted(range(len(names)), key=lambda i: (-abs(y[i] - x[i]), names[i]))
         return {names[i]: (x[i], y[i]) for i in order}
 
@@ -272,7 +271,7 @@ def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Layout, strat
 class ColumnScores:
     """Scores of one column."""
 
-    scores: Array  # of the column, a relabeling each, the labels as they came first
+    scores: Array  # of the column, a permutation each, the labels as they came first
     parts: dict[str, float]  # of its statistics, on the labels as they came
 
 
@@ -282,8 +281,8 @@ def score_columns(features: Sequence[Sequence[Features]], units: Layout) -> list
     scored = []
     for own in features:
         named: dict[str, Array] = {}
-        for one, D in zip(own, differences, strict=False):  # those of the next columns stay where they are
-            named |= {name: statistic(D) for name, statistic in one.statistics.items()}
+        for functions, D in zip(own, differences, strict=False):  # later differences belong to the next columns
+            named |= {name: statistic(D) for name, statistic in functions.statistics.items()}
         if not named:
             scored.append(ColumnScores(np.zeros(len(units.labels)), {}))
             continue
@@ -294,7 +293,7 @@ def score_columns(features: Sequence[Sequence[Features]], units: Layout) -> list
 
 
 def largest_score(scores: Array) -> Array:
-    """Return the largest of several scores under each relabeling, scored once more so that it is comparable with others."""
+    """Return the largest of several scores under each permutation, scored again to be comparable with a single score."""
     largest: Array = scores.max(axis=0)
     return largest if len(scores) == 1 else tail_scores(largest[None])[0]
 
@@ -302,7 +301,7 @@ def largest_score(scores: Array) -> Array:
 def adjusted_pvalues(scores: Array) -> Array:
     """Return a p-value for each row of scores, adjusted for all rows (Westfall and Young, step-down).
 
-    The row with the largest observed score is compared with the largest of all rows under each relabeling, the next one with
+    The row with the largest observed score is compared with the largest of all rows under each permutation, the next one with
     the largest of the rows that are left, and so on; a p-value is never below that of a row before it.
     """
     observed = scores[:, 0]
@@ -317,16 +316,16 @@ def adjusted_pvalues(scores: Array) -> Array:
 
 
 def _differences(features: Sequence[Features], units: Layout) -> Iterator[Array]:
-    """Yield the difference of means of each group of features under every relabeling, in units of its standard error."""
-    ends = np.cumsum([1 + one.sums.shape[1] for one in features])
+    """Yield the difference of means of each group of features under every permutation, in units of its standard error."""
+    ends = np.cumsum([1 + functions.sums.shape[1] for functions in features])
     start = 0
     while start < len(features):
         before = ends[start - 1] if start else 0
         stop = min(int(np.searchsorted(ends, before + TOGETHER)) + 1, len(features))
         group = features[start:stop]
-        stacked = np.hstack([np.column_stack([one.base, one.sums]) for one in group])
+        stacked = np.hstack([np.column_stack([functions.base, functions.sums]) for functions in group])
         of_x = np.concatenate([labels @ stacked for labels in units.labels.blocks()])
-        for one, end in zip(group, ends[start:stop] - before, strict=True):
-            own = slice(end - 1 - one.sums.shape[1], end)
-            yield one.differences(of_x[:, own], stacked[:, own].sum(axis=0), units.labels)
+        for functions, end in zip(group, ends[start:stop] - before, strict=True):
+            own = slice(end - 1 - functions.sums.shape[1], end)
+            yield functions.differences(of_x[:, own], stacked[:, own].sum(axis=0), units.labels)
         start = stop

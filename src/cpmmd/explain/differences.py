@@ -1,7 +1,8 @@
-"""What is found of one column, or of a pair of columns: frozen values that turn into JSON, and their words."""
+"""The differences of one column or of a pair of columns: frozen values that turn into JSON, and their words."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,26 +12,27 @@ from cpmmd.core.text import sanitize
 
 LONGEST = 40  # characters of a name in a sentence
 NAMED = 3  # columns in a sentence
+MOST_DIGITS = 8  # of correlations
 
 
 def quote_name(name: str, label: str) -> str:
-    """Return a name for a sentence: quoted where it is the data's own."""
+    """Return a column's name for a sentence, quoted where it comes from the data."""
     short = sanitize(label, LONGEST)
     return f"'{short}'" if name == label else short
 
 
 def join(parts: Sequence[str], last: str = " and ") -> str:
-    """Return parts of a sentence with commas between them."""
+    """Return parts of a sentence as a list: a, b and c."""
     return last.join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def in_header(sample: str) -> str:
-    """Return a sample's name as it stands above a column."""
+    """Return a sample's name for the head of a table's column."""
     return sanitize(sample.removeprefix("the "), LONGEST)
 
 
 class Change(StrEnum):
-    """What it is of a column that changed."""
+    """What changed in a column."""
 
     LOCATION = "location"
     SCALE = "scale"
@@ -57,11 +59,10 @@ class ColumnEffect(PlainValue):
     #: low, high: its 95% interval, for this column alone: of 100 such intervals, about 95 hold what the whole populations have
     low: float
     high: float
-    #: ``"standard deviations"`` between the means, ``"days"`` between mean dates, ``"times the standard deviation"`` (ratio of standard
-    #: deviations), ``"of the rows"`` (difference of a share), or ``"of the rows at most"`` (largest difference of the
-    #: distribution functions)
+    #: ``"standard deviations"`` between the means, ``"days"`` between mean dates, ``"times the standard deviation"`` (a ratio),
+    #: ``"of the rows"`` (difference of a share), or ``"of the rows at most"`` (largest difference of the distribution functions)
     unit: Unit
-    what: str = ""  #: what the share is of, where it is one: a level's name in quotes, ``"missing"``, ``"true"``; else empty
+    what: str = ""  #: for a share, what it is of: a level's name in quotes, ``"missing"``, ``"true"``; else empty
 
     @property
     def short(self) -> str:
@@ -89,23 +90,23 @@ class ColumnEffect(PlainValue):
 
 @dataclass(frozen=True)
 class Histogram(PlainValue):
-    """The shares of both samples' values, class by class."""
+    """The shares of both samples' values in each class."""
 
-    #: ends of the classes, one more than there are, where the values are on a line; values beyond are in the outer ones
+    #: edges of the classes, where the values are on a line; values beyond are in the outer classes
     edges: tuple[float, ...]
-    labels: tuple[str, ...]  #: names of the classes, where each is one value or level; empty for classes between edges
-    #: x, y: share of each class among the values that are there
+    labels: tuple[str, ...]  #: names of the classes, where each is a single value or level; empty for classes between edges
+    #: x, y: share of each class among the values that are not missing
     x: tuple[float, ...]
     y: tuple[float, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ColumnDifference(PlainValue):
     """How one column differs between the samples.
 
-    After a test with strata all of it compares rows inside them: means, shares and histograms are those of samples with one mix
-    of strata, deviations those inside strata. After one with pairs, effects are those of the differences within pairs, and a
-    pair with a missing value counts for what is missing only.
+    After a test with strata, rows are compared inside strata: means, shares and histograms give both samples the same mix of
+    strata, and standard deviations are those inside strata. After a test with pairs, effects are those of the differences within
+    pairs, and a pair with a missing value counts only for the share of missing values.
     """
 
     document = (
@@ -113,19 +114,19 @@ class ColumnDifference(PlainValue):
         *("levels", "missing_x", "missing_y", "histogram"),
     )
 
-    #: name, label: the column as the data calls it, and as text for a person (``"column 3"`` for arrays)
+    #: name, label: the column's name in the data, and as text for a person (``"column 3"`` for arrays)
     name: str
     label: str
     kind: str  #: ``"number"``, ``"date"``, ``"boolean"``, ``"category"`` or ``"patch"`` (a rectangle of an image)
-    #: from the test's own relabelings, adjusted over all columns: the chance that any column that does not differ is at or
-    #: below alpha is at most alpha
+    #: from the test's own permutations, adjusted over all columns: the family-wise error, the probability that any column that
+    #: does not differ has a p-value of alpha or less, is at most alpha
     pvalue: float
     #: how Y differs from X: ``"higher"``, ``"more variable"``, ``"more often 'red'"``, ``"more often missing"``, ``"later"``;
     #: empty where the p-value is above alpha
     words: str = ""
-    #: how large the difference is that the words speak of, with its interval; None where it has no size (all values missing)
+    #: the size of the difference in ``words``, with its interval; None where it has no size (all values missing)
     effect: ColumnEffect | None = None
-    #: largest difference of the distribution functions, or half the sum of the differences of shares: 0 alike, 1 apart
+    #: largest difference of the distribution functions, or half the sum of the differences of shares, from 0 (the same) to 1
     distance: float = 0.0
     #: mean_x, mean_y, sd_x, sd_y: means and standard deviations of numbers (dates in days since 1970); None for
     #: categories
@@ -140,18 +141,22 @@ class ColumnDifference(PlainValue):
     missing_y: float = 0.0
     histogram: Histogram | None = None  #: both samples' values
     #: levels that fewer than 5 rows have, where strata weigh rows, so that shares do not say how many have them; not in
-    #: ``to_dict``, as what follows
+    #: ``to_dict``, as the fields below
     rare: frozenset[str] = field(default=frozenset(), repr=False)
     significant: bool = False  #: whether the column differs: its p-value is at most alpha
-    change: Change | None = None  #: what changed most, significant or not; None where nothing can be said
+    change: Change | None = None  #: what changed most, significant or not; None where that is unknown
 
     @property
     def found(self) -> Change | None:
         """What changed, where the column differs."""
         return self.change if self.significant else None
 
+    def __repr__(self) -> str:
+        found = f"{self.words}, {self.effect}, " if self.significant else ""
+        return f"<ColumnDifference of {sanitize(self.label, LONGEST)}: {found}p = {self.pvalue:.3g}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class PairDifference(PlainValue):
     """How the dependence of two columns differs between the samples."""
 
@@ -160,19 +165,35 @@ class PairDifference(PlainValue):
     #: names, labels: the two columns
     names: tuple[str, str]
     labels: tuple[str, str]
-    #: from the test's own relabelings, adjusted over all pairs that were looked at, and doubled: pairs are a second look
+    #: from the test's own permutations, adjusted over all pairs that were compared, and doubled, because columns come first
     pvalue: float
-    words: str  #: how they go together in Y, against X; empty where the p-value is above alpha
-    #: correlation_x, correlation_y: of their normal scores in either sample; for a category, of the level that changed most
+    words: str  #: how the correlation in Y differs from that in X; empty where the p-value is above alpha
+    #: correlation_x, correlation_y: of the normal scores in either sample; for a category, of the level that changed most
     correlation_x: float
     correlation_y: float
     levels: tuple[str, str] = ("", "")  #: the levels that the correlation is of, empty for columns of numbers
     significant: bool = False  #: whether the pair differs: its p-value is at most alpha
 
+    @property
+    def cohens_q(self) -> float:
+        """Cohen's effect size q of the change: the difference of Fisher's z, without its sign."""
+        return abs(math.atanh(self.correlation_y) - math.atanh(self.correlation_x))
+
+    @property
+    def correlations(self) -> tuple[str, str]:
+        """Both correlations as text, with two decimals, or with as many as it takes to show that they differ."""
+        x, y = self.correlation_x, self.correlation_y
+        digits = next((d for d in range(2, MOST_DIGITS) if f"{x:.{d}f}" != f"{y:.{d}f}"), 2)
+        return f"{x:.{digits}f}", f"{y:.{digits}f}"
+
+    def __repr__(self) -> str:
+        x, y = self.correlations
+        return f"<PairDifference of {' and '.join(self.labels)}: correlation {x} and {y}, p = {self.pvalue:.3g}>"
+
 
 @dataclass(frozen=True)
 class SuspiciousColumn(PlainValue):
-    """A column that tells the samples apart without saying anything about them."""
+    """A column that separates the samples without saying anything about them."""
 
     #: name, label: the column
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,9 +11,9 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.parallel import threads
 from cpmmd.core.seeds import RNG, resolve_rng
-from cpmmd.core.text import SAMPLES, sanitize
+from cpmmd.core.text import SAMPLES, pluralize, sanitize
 from cpmmd.errors import InputError
-from cpmmd.explain.column_table import Tables, difference_tables, relabelled_units
+from cpmmd.explain.column_table import Tables, difference_tables, permuted_units
 from cpmmd.explain.columns import DataColumn, columns_of, number_values, row_value
 from cpmmd.explain.differences import LONGEST, NAMED, Change, ColumnDifference, PairDifference, join, quote_name
 from cpmmd.explain.rows import ExplainedRows, estimate_kernel_auc, estimate_marginal_auc, gather_rows, tested_rows_of
@@ -23,10 +24,13 @@ from cpmmd.kernels.base import ColumnWeights
 from cpmmd.procedures.outcome import TestResult
 
 VALUES_SHOWN = 50  # columns of a row that is shown
-WEIGHTS_SHOWN = 3  # columns that a trained map looks at most
+WEIGHTS_SHOWN = 3  # columns with the largest weights in a trained map
+SHARED = (
+    0.75  # of the pairs that changed have the column that is named; of all pairs of k columns, each has 2 / k, so .67 at most
+)
 # Times the odds of its even share (half of the weight among three columns, two thirds of it among two). A map starts even, and on
 # samples that agree training took the leading one of 2 or 3 columns less far in 14 of 16 runs (of 12 columns farther, in most).
-# So it is a rule of when the words are worth saying; which columns differ is for their p-values. Odds, since a category of many
+# So it only decides whether weights are mentioned; which columns differ is for their p-values. Odds, since a category of many
 # levels starts with most of the weight and cannot have twice that.
 STANDS_OUT = 2.0
 
@@ -42,13 +46,13 @@ def explain(
     outcome : TestResult
         What :func:`cpmmd.two_sample_test` returned.
     max_rows : int
-        The witness and the AUC look at this many rows at most, drawn at random; columns and pairs at all that were tested.
+        The most rows for the witness and the AUC, drawn at random. Columns and pairs use all rows that were tested.
     top : int
-        Rows to name on either side.
+        Number of rows of either sample to name.
     rng : int, Generator, RandomState or None
-        For the draws.
+        Source of the random draws.
     names : sequence of str
-        What the two samples are called in words.
+        Names of the two samples in sentences.
 
     Returns
     -------
@@ -57,9 +61,9 @@ def explain(
 
     Notes
     -----
-    Columns take one pass over the rows and a product of the test's relabelings with sums over its units; their p-values are
-    adjusted over all columns by Westfall and Young's step-down maximum. The witness and the AUC take one kernel matrix,
-    ``max_rows`` squared. Images are looked at in patches, at most 8 x 8.
+    Columns take one pass over the rows and a product of the test's permutations with sums over units. Their p-values control the
+    family-wise error by Westfall and Young's step-down maximum. The witness and the AUC take one kernel matrix of ``max_rows``
+    rows. Images are compared in patches, at most 8 x 8.
 
     Examples
     --------
@@ -76,23 +80,23 @@ def explain(
     called = validation.two_names("names", names)
     row_stream, fold_stream, label_stream, column_stream = resolve_rng(rng)[1].spawn(4)
     material = gather_rows(outcome, max_rows, row_stream)
-    every = columns_of(material.pool, material.preparation)
-    evidence = tested_rows_of(outcome)
-    units, remarks = relabelled_units(evidence, label_stream)
-    tables = difference_tables(material.pool, every, units, outcome.alpha, called)
+    columns = columns_of(material.pool, material.preparation)
+    data = tested_rows_of(outcome)
+    units, remarks = permuted_units(data, label_stream)
+    tables = difference_tables(material.pool, columns, units, outcome.alpha, called)
     K = material.kernel.gram(material.matrix)
     witness, strata = material.strata.witness(K), material.strata
-    auc, marginal = estimate_kernel_auc(material, K, fold_stream), estimate_marginal_auc(every, material, column_stream)
-    sentence = auc_sentence_of(auc, marginal, called, inside=strata.stratified) or say_in_pairs(material, tables, every, called)
-    known = {column.name: column for column in every}
+    auc, marginal = estimate_kernel_auc(material, K, fold_stream), estimate_marginal_auc(columns, material, column_stream)
+    sentence = auc_sentence_of(auc, marginal, called, inside=strata.stratified) or say_in_pairs(material, tables, columns, called)
+    known = {column.name: column for column in columns}
     shown = [known[column.name] for column in tables.columns[:VALUES_SHOWN]]
     (rows_x, witness_x, top_x), (rows_y, witness_y, top_y) = (
         _side(material, witness, side, sample, top, shown) for side, sample in ((strata.labels, "x"), (~strata.labels, "y"))
     )
     notes = [*material.notes, *remarks, *tables.notes]
-    if len(every) > VALUES_SHOWN:
+    if len(columns) > VALUES_SHOWN:
         notes.append(f"rows are shown with the {VALUES_SHOWN} columns that differ most")
-    if every[0].kind == "patch":
+    if columns[0].kind == "patch":
         notes.append("columns are patches [rows, columns] of the image; values are means over the patch")
     return Explanation(
         where=say_where(outcome, tables, called, inside=strata.stratified),
@@ -110,8 +114,8 @@ def explain(
         rows_y=rows_y,
         top_x=top_x,
         top_y=top_y,
-        held_out=evidence.held_out,
-        notes=(*notes, *_map_notes(outcome, every)),
+        held_out=data.held_out,
+        notes=(*notes, *_map_notes(outcome, columns)),
         compared=strata.compared,
         outcome=outcome,
     )
@@ -120,7 +124,7 @@ def explain(
 def _side(
     material: ExplainedRows, witness: Array, side: Labels, sample: str, top: int, columns: Sequence[DataColumn]
 ) -> tuple[Rows, Array, tuple[NotableRow, ...]]:
-    """Return the numbers of one sample's rows in their own order, their witness values, and those that are most its own."""
+    """Return the numbers of a sample's rows in their own order, their witness, and the rows most unlike the other sample."""
     order = np.argsort(material.rows[side])
     rows, own = material.rows[side][order], witness[side][order]
     numbers = material.row_numbers(rows)
@@ -130,11 +134,11 @@ def _side(
 
 
 def estimate_auc(outcome: TestResult, *, max_rows: int = 2000, rng: RNG = 0) -> AUC:
-    """Return the AUC alone: that of :func:`explain` with the same rows and draws, for the price of one kernel matrix."""
+    """Return the AUC of :func:`explain` with the same rows and draws, at the cost of one kernel matrix."""
     row_stream, fold_stream, *_ = resolve_rng(rng)[1].spawn(4)
     material = gather_rows(outcome, max_rows, row_stream)
     if not material.strata.inside:
-        raise InputError("The AUC needs rows that are not compared in pairs or in strata of few rows.")
+        raise InputError("The AUC is not defined for pairs and for strata of few rows. Do without it, or test without them.")
     auc = estimate_kernel_auc(material, material.kernel.gram(material.matrix), fold_stream)
     if auc is None:
         raise InputError("The AUC needs at least two rows, groups or blocks of each sample. One sample has fewer.")
@@ -142,22 +146,22 @@ def estimate_auc(outcome: TestResult, *, max_rows: int = 2000, rng: RNG = 0) -> 
 
 
 def _map_notes(outcome: TestResult, columns: Sequence[DataColumn]) -> list[str]:
-    """Say which columns a trained map looks at most, where what it looked at was found to differ and one stands out."""
+    """Return a note on the largest weights of columns in a trained map, where the samples differ and a column stands out."""
     if not (outcome.reject and isinstance(outcome.kernel, ColumnWeights)):
         return []
     weights = outcome.kernel.column_weights
     seen = np.count_nonzero(weights)
-    parts = [(one.label, weights[list(one.encoded)]) for one in columns]
+    parts = [(column.label, weights[list(column.encoded)]) for column in columns]
     shares = [(label, float(part.sum()), np.count_nonzero(part) / seen) for label, part in parts if part.any()]
     if len(shares) < 2:
         return []
-    leading = sorted(shares, key=lambda one: -_odds(one[1]) / _odds(one[2]))[:WEIGHTS_SHOWN]
+    leading = sorted(shares, key=lambda shown: -_odds(shown[1]) / _odds(shown[2]))[:WEIGHTS_SHOWN]
     if _odds(leading[0][1]) < STANDS_OUT * _odds(leading[0][2]):
         return []
-    said = ", ".join(f"{share:.0%}{' of its weight' * (i == 0)} is on {label}" for i, (label, share, _) in enumerate(leading))
-    evenly = [f"{even:.0%}" for *_, even in leading]
-    spread = f"{evenly[0]} each" if len(set(evenly)) == 1 else join(evenly)
-    return [f"the trained map looks at some columns more than at others: {said} (evenly spread, {spread})"]
+    found = ", ".join(f"{share:.0%}{' of its weight' * (i == 0)} is on {label}" for i, (label, share, _) in enumerate(leading))
+    even = [f"{share:.0%}" for *_, share in leading]
+    uniform = f"{even[0]} each" if len(set(even)) == 1 else join(even)
+    return [f"the trained map weights some columns more than others: {found} (uniform weights: {uniform})"]
 
 
 def _odds(share: float) -> float:
@@ -168,59 +172,64 @@ def _odds(share: float) -> float:
 
 
 def say_where(outcome: TestResult, tables: Tables, names: tuple[str, str], *, inside: bool = False) -> str:
-    """Say where the samples differ (``inside`` strata), or that no difference was found."""
+    """State where the samples differ (``inside`` strata), or that no difference was found."""
     x, y = (sanitize(name, LONGEST) for name in names)
-    suspicious = {one.name for one in tables.suspicious}
-    differ = _name_columns([one for one in tables.columns if one.significant and one.name not in suspicious], y)
-    if differ and inside:
-        differ = f"Inside strata, {_small(differ)}"
+    suspicious = {column.name for column in tables.suspicious}
+    where = _name_columns([column for column in tables.columns if column.significant and column.name not in suspicious], y)
+    where = f"inside strata, {where}" if where and inside else where
     if not outcome.reject:
-        found = f"No difference was found (p = {outcome.pvalue:.3g} at level {outcome.alpha:g})"
-        if differ:  # a test of each column: level alpha too, and the reader should know of both
-            return f"{found} in all columns together, but one by one (adjusted for all columns) {_small(differ)}."
-        return f"{found}. {_suspects(tables)}".strip()
-    warning, where = _suspects(tables), differ or _name_pair(tables.pairs, suspicious, (x, y))
-    if warning:  # comes first, with what is left without these columns
+        found = f"(p = {outcome.pvalue:.3g} at significance level {outcome.alpha:g})"
+        if where:  # a test of each column: level alpha too, and the reader should know of both
+            return (
+                f"No difference was found in all columns together {found}. Tested one by one (adjusted for all columns), {where}."
+            )
+        return f"No difference was found {found}. {_suspects(tables)}".strip()
+    warning = _suspects(tables)
+    where = where or _name_pairs(tables.pairs, suspicious, (x, y))
+    if warning:  # comes first, with the answer without these columns
         them, p = "it" if len(suspicious) == 1 else "them", tables.pvalue_without
         verdict = "the samples still differ" if p is not None and p <= outcome.alpha else "no difference is found"
         rest = f"Without {them} {verdict} (p = {p:.3g})." if p is not None else f"No other column is left without {them}."
         warning = f"{warning} {rest}"
     elif not where:
-        where = "The samples differ, but no single column and no pair of columns stands out"
-    return f"{warning} {where}{'.' * bool(where)}".strip()
-
-
-def _small(sentence: str) -> str:
-    return f"{sentence[0].lower()}{sentence[1:]}"
+        where = "the samples differ, but no single column and no pair of columns stands out"
+    return f"{warning} {where[:1].upper()}{where[1:]}{'.' * bool(where)}".strip()
 
 
 def _suspects(tables: Tables) -> str:
-    named = "; ".join(f"{quote_name(one.name, one.label)}: {one.why}" for one in tables.suspicious[:NAMED])
+    named = "; ".join(f"{quote_name(column.name, column.label)}: {column.why}" for column in tables.suspicious[:NAMED])
     return f"Suspicious {named}." if named else ""
 
 
 def _name_columns(found: Sequence[ColumnDifference], y: str) -> str:
-    """Say how the leading columns differ, those that differ in the same way together; empty where none does."""
+    """State how the leading columns differ, those that differ in the same way together; empty where none does."""
     ways: dict[str, list[str]] = {}
     for column in found[:NAMED]:
         ways.setdefault(column.words, []).append(quote_name(column.name, column.label))
     several = any(len(named) > 1 for named in ways.values())
-    said = join([f"{way} in {join(named)}" for way, named in ways.items()], ", and " if several else " and ")
+    parts = [f"{join(named)} {'are' if len(named) > 1 else 'is'} {way}" for way, named in ways.items()]
     more = len(found) - NAMED
-    rest = f", and {more} more column{'s differ' if more > 1 else ' differs'}" if more > 0 else ""
-    return f"Rows of {y} are {said}{rest}" if said else ""
+    rest = f"; {more} more column{'s differ' if more > 1 else ' differs'}" if more > 0 else ""
+    return f"{join(parts, ', and ' if several else ' and ')} in {y}{rest}" if parts else ""
 
 
-def _name_pair(pairs: Sequence[PairDifference], suspicious: set[str], samples: tuple[str, str]) -> str:
-    """Say which pair of columns changed its dependence most; empty where none did."""
+def _name_pairs(pairs: Sequence[PairDifference], suspicious: set[str], samples: tuple[str, str]) -> str:
+    """State which pair of columns changed its correlation most, and the column that most pairs share; empty where none did."""
     found = [pair for pair in pairs if pair.significant and not suspicious & set(pair.names)]
     if not found:
         return ""
-    first = found[0]
-    names = [quote_name(name, label) for name, label in zip(first.names, first.labels, strict=True)]
-    more = f", and {len(found) - 1} more pair{'s' * (len(found) > 2)}" if len(found) > 1 else ""
-    numbers = f"correlation {first.correlation_x:.2f} in {samples[0]}, {first.correlation_y:.2f} in {samples[1]}"
-    return f"The columns look alike one by one; what changed is how {join(names)} go together ({numbers}){more}"
+    shared, count = Counter(name for pair in found for name in pair.names).most_common(1)[0]
+    together = count > 1 and count >= SHARED * len(found)
+    first = next(pair for pair in found if shared in pair.names) if together else found[0]
+    (a, b), (in_x, in_y) = map(quote_name, first.names, first.labels), first.correlations
+    numbers = f"{in_x} in {samples[0]}, {in_y} in {samples[1]}"
+    if together:
+        a, b = (b, a) if first.names[1] == shared else (a, b)
+        changed = f"{a} with {count} other columns changed, most that with {b} ({numbers})"
+    else:
+        count, changed = 1, f"{a} and {b} changed ({numbers})"
+    more = f"; {pluralize(len(found) - count, 'more pair')} changed" if len(found) > count else ""
+    return f"no single column differs, but the correlation of {changed}{more}"
 
 
 def auc_sentence_of(auc: AUC | None, marginal: AUC | None, names: tuple[str, str], *, inside: bool = False) -> str:
@@ -228,24 +237,23 @@ def auc_sentence_of(auc: AUC | None, marginal: AUC | None, names: tuple[str, str
     if auc is None or marginal is None:
         return ""
     x, y = (sanitize(name, LONGEST) for name in names)
-    other = f"a random row of {x}{' and the same stratum' * inside}"
-    between = f"a random row of {y} and {other}"
+    between = f"a random row of {y} and a random row of {x}{' and the same stratum' * inside}"
     return f"The kernel separates {between} with AUC {auc}; the columns, one by one, with {marginal.value:.2f} (0.5 is chance)."
 
 
 def say_in_pairs(material: ExplainedRows, tables: Tables, columns: Sequence[DataColumn], names: tuple[str, str]) -> str:
-    """Say in how many pairs the leading column is higher or lower as in all; nothing where no such column differs."""
+    """State in how many pairs the leading column is higher or lower as in all; nothing where no such column differs."""
     strata = Strata.of(material.pool, material.tested)
-    suspicious = {one.name for one in tables.suspicious}
-    moved = (one for one in tables.columns if one.found is Change.LOCATION and one.name not in suspicious)
-    leading = next(moved, None)
+    suspicious = {column.name for column in tables.suspicious}
+    shifted = (column for column in tables.columns if column.found is Change.LOCATION and column.name not in suspicious)
+    leading = next(shifted, None)
     if not strata.paired or leading is None or leading.effect is None:
         return ""
-    values = number_values(material.pool, material.tested, next(one for one in columns if one.name == leading.name))
-    of = [~np.isnan(values) & side for side in (strata.labels, ~strata.labels)]
-    both = np.intersect1d(strata.of_row[of[0]], strata.of_row[of[1]])
-    x, y = (stratum_means(values[side], strata.of_row[side])[both] for side in of)
+    values = number_values(material.pool, material.tested, next(column for column in columns if column.name == leading.name))
+    sides = [~np.isnan(values) & side for side in (strata.labels, ~strata.labels)]
+    both = np.intersect1d(*(strata.of_row[side] for side in sides))
+    x, y = (stratum_means(values[side], strata.of_row[side])[both] for side in sides)
     count = np.count_nonzero(leading.effect.value * (y - x) > 0)
     other, sample = (sanitize(name, LONGEST) for name in names)
-    said = f"{quote_name(leading.name, leading.label)} is {leading.words} in {sample} than in {other}"
-    return f"{said} in {count} of {len(both)} pairs."
+    column = quote_name(leading.name, leading.label)
+    return f"{column[0].upper()}{column[1:]} is {leading.words} in {sample} than in {other} in {count} of {len(both)} pairs."

@@ -1,4 +1,4 @@
-"""Rows one by one: which are explained, and how well they are told apart by scores that were learnt from others."""
+"""The rows that are explained, and the AUC by which scores separate rows that they were not fitted to."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from cpmmd.procedures.outcome import Evidence, TestResult
 CONFIDENCE = 0.95
 CLASSES = 8  # of a number's pooled ranks
 NOT_HELD_OUT = (
-    "rows are told apart by a kernel that was chosen on these rows, so how well may flatter (columns and pairs do not look at "
-    "the kernel); a method that splits, such as cp-linear, uses rows that had no part in it"
+    "the AUC may be optimistic, because its kernel was chosen on the same rows (columns and pairs do not use the kernel); "
+    "a method that splits, such as cp-linear, holds rows out"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRows:
-    """Rows to explain, prepared as the test prepared them, in an order that does not depend on which sample is called X."""
+    """Rows to explain, prepared as in the test, in an order that does not depend on which sample is called X."""
 
     pool: Pool
     preparation: Preparation
     kernel: Kernel
     tested: Rows  # all rows of the pool that the test saw
-    rows: Rows  # row numbers of the pool, of those that are explained
-    strata: Strata  # of those that are explained
+    rows: Rows  # rows of the pool that are explained
+    strata: Strata  # of the explained rows
     matrix: Array  # the rows as the kernel sees them
     notes: tuple[str, ...]
 
@@ -49,18 +49,18 @@ class ExplainedRows:
 
 
 def tested_rows_of(outcome: TestResult) -> Evidence:
-    """Return the data behind an outcome; an error where it has none to explain."""
+    """Return the data behind an outcome; an error where there are none to explain."""
     if outcome.n_columns is None:
-        raise InputError("A kernel matrix says how alike rows are, not what they hold: it has no columns to explain.")
+        raise InputError("The test of a kernel matrix has no columns to explain. Pass the data to two_sample_test instead.")
     if outcome.evidence is None:
-        raise InputError("A result can be explained while it has its data. Got one without evidence; run the test again.")
+        raise InputError("A result can be explained only while it has its data. Got a result without them. Run the test again.")
     return outcome.evidence
 
 
 def gather_rows(outcome: TestResult, max_rows: int, rng: np.random.Generator) -> ExplainedRows:
     """Return the rows that an outcome rests on, at most ``max_rows`` of them; the smaller sample gives up to half of those."""
-    evidence = tested_rows_of(outcome)
-    pool, tested = evidence.pool, evidence.tested_rows
+    data = tested_rows_of(outcome)
+    pool, tested = data.pool, data.tested_rows
     rows = tested
     if len(tested) > max_rows:
         x, y = tested[tested < pool.m], tested[tested >= pool.m]
@@ -71,27 +71,23 @@ def gather_rows(outcome: TestResult, max_rows: int, rng: np.random.Generator) ->
     # by their values alone, so that rounding does not depend on which sample is called X
     order = np.argsort(matrix.view(np.dtype((np.void, matrix.dtype.itemsize * matrix.shape[1]))).ravel(), kind="stable")
     strata = Strata.of(pool, rows[order])
-    notes = [NOT_HELD_OUT] if strata.inside and not evidence.held_out else []
+    notes = [NOT_HELD_OUT] if strata.inside and not data.held_out else []
     kernel = outcome.kernel
     if kernel is None:
         kernel = median_kernel(matrix, "gaussian")
-        notes.append(
-            f"the method names no kernel; rows are told apart with a Gaussian at the median distance, {kernel.bandwidth:.4g}"
-        )
+        notes.append(f"the method selects no kernel; the witness uses a Gaussian at the median distance, {kernel.bandwidth:.4g}")
     if len(rows) < len(tested):
-        notes.append(
-            f"rows are told apart, the most telling ones named, among {len(rows)} of {len(tested)} tested rows, drawn at random"
-        )
+        notes.append(f"the AUC and the named rows are from {len(rows)} of {len(tested)} tested rows, drawn at random")
     return ExplainedRows(pool, preparation, kernel, tested, rows[order], strata, matrix[order], tuple(notes))
 
 
 def estimate_kernel_auc(material: ExplainedRows, K: Array, rng: np.random.Generator) -> AUC | None:
-    """Return how often one half's witness ranks a row of X above one of Y in the other half, both ways together."""
+    """Return the AUC of the witness of one half of the rows on the other half, both ways together."""
     return cross_fitted(lambda fitted: material.strata.fitted_witness(K, fitted), material.strata, rng)
 
 
 def estimate_marginal_auc(columns: Sequence[DataColumn], material: ExplainedRows, rng: np.random.Generator) -> AUC | None:
-    """Return how often rows are told apart by the sum of what each column says alone: how much likelier its class is in X."""
+    """Return the AUC of the sum over columns of the log ratio of class frequencies, each column alone."""
     strata = material.strata
     codes = [_codes(material, column) for column in columns] if strata.inside else []
 
@@ -100,7 +96,7 @@ def estimate_marginal_auc(columns: Sequence[DataColumn], material: ExplainedRows
         weights = strata.row_weights(fitted)
         for code in codes:
             x, y = (
-                np.bincount(code[side], weights[side], minlength=int(code.max()) + 1) + 1.0  # a row more, so that none is 0
+                np.bincount(code[side], weights[side], minlength=int(code.max()) + 1) + 1.0  # no class is empty
                 for side in (fitted & strata.labels, fitted & ~strata.labels)
             )
             total += (np.log(x / x.sum()) - np.log(y / y.sum()))[code[~fitted]]
@@ -110,7 +106,7 @@ def estimate_marginal_auc(columns: Sequence[DataColumn], material: ExplainedRows
 
 
 def _codes(material: ExplainedRows, column: DataColumn) -> Rows:
-    """Return the class of each row: the level, or one of CLASSES of ranks, and one more for what is missing."""
+    """Return the class of each row: its level, or one of CLASSES of ranks, and a class of missing values."""
     if column.kind == "category":
         return category_levels(material.pool.categories[column.name][material.rows]).codes
     values = number_values(material.pool, material.rows, column)
@@ -122,11 +118,10 @@ def _codes(material: ExplainedRows, column: DataColumn) -> Rows:
 
 
 def cross_fitted(scores: Callable[[Labels], Array], strata: Strata, rng: np.random.Generator) -> AUC | None:
-    """Return how often scores rank a row of X above one of Y; ``scores`` learns from the rows marked and scores the others.
+    """Return the cross-fitted AUC of X against Y; ``scores`` is fitted to the rows marked and scores the others.
 
-    Rows are compared with those of their own stratum; halves have whole units. The interval is DeLong's on the logit scale, with
-    Student's quantile for the smaller sample. None where rows are not told apart one by one, and with fewer than two units of a
-    sample (in a stratum): there are none to learn from and others to tell.
+    Rows are compared inside their stratum; halves have whole units. The interval is DeLong's on the logit scale, with Student's
+    quantile for the smaller sample. None for pairs, for strata of few rows, and with fewer than two units of a sample.
     """
     smaller = min(len(np.unique(strata.unit[side])) for side in (strata.labels, ~strata.labels))
     if not strata.inside or smaller < 2:
@@ -134,12 +129,12 @@ def cross_fitted(scores: Callable[[Labels], Array], strata: Strata, rng: np.rand
     first = _halves(strata, rng)
     if not (strata.in_both(first) and strata.in_both(~first)):
         return None
-    areas, errors, pairs = zip(*(_told(scores(fitted), strata, ~fitted) for fitted in (first, ~first)), strict=True)
-    # Both halves' areas come from the same kernel values between them, and are nearly equal where the samples are; so the errors
-    # are averaged, as those of one half, not divided by the root of two.
+    areas, errors, pairs = zip(*(_auc_of(scores(fitted), strata, ~fitted) for fitted in (first, ~first)), strict=True)
+    # Both halves use the same kernel values between them, so that their areas are nearly equal where the samples are. So errors
+    # are averaged, not divided by the root of two.
     weights = np.array(pairs) / sum(pairs)
-    area, error = (float(sum(w * one for w, one in zip(weights, parts, strict=True))) for parts in (areas, errors))
-    if area in (0.0, 1.0):  # the width would be zero; but k disjoint pairs, all told apart, bound the probability by p^k = 2.5%
+    area, error = (float(sum(w * part for w, part in zip(weights, parts, strict=True))) for parts in (areas, errors))
+    if area in (0.0, 1.0):  # the width would be zero, but k disjoint pairs, all ranked right, bound the probability: p^k = 2.5%
         bound = ((1 - CONFIDENCE) / 2) ** (1 / smaller)
         return AUC(area, bound, 1.0) if area == 1.0 else AUC(area, 0.0, 1 - bound)
     reach = float(stdtrit(smaller - 1, (1 + CONFIDENCE) / 2)) * error / (area * (1 - area))
@@ -148,8 +143,8 @@ def cross_fitted(scores: Callable[[Labels], Array], strata: Strata, rng: np.rand
 
 
 def _halves(strata: Strata, rng: np.random.Generator) -> Labels:
-    """Mark a random half of each sample in whole units, of each stratum, whichever sample is called X."""
-    units = strata.unit if strata.clustered else np.arange(len(strata.unit))  # lots follow the rows where they are units
+    """Mark a random half of each sample, in whole units and inside strata, whichever sample is called X."""
+    units = strata.unit if strata.clustered else np.arange(len(strata.unit))  # where rows are units, lots follow the rows
     _, rows, unit = np.unique(units, return_index=True, return_inverse=True)  # the first row of each unit
     lot, first = rng.random(len(rows)), np.zeros(len(rows), dtype=bool)
     for side in (strata.labels[rows], ~strata.labels[rows]):
@@ -157,10 +152,10 @@ def _halves(strata: Strata, rng: np.random.Generator) -> Labels:
     return np.asarray(first[unit.ravel()])
 
 
-def _told(values: Array, strata: Strata, of: Labels) -> tuple[float, float, float]:
-    """Return the area under the curve of rows ``of``, placed among their stratum's by values, its error, and the number of pairs.
+def _auc_of(values: Array, strata: Strata, of: Labels) -> tuple[float, float, float]:
+    """Return the AUC of the values of rows ``of`` inside strata, its standard error, and the number of pairs of rows.
 
-    Errors are DeLong's; of sums over units where rows hang together in them (Obuchowski 1997). Strata weigh by their precision.
+    Errors are DeLong's, of sums over units where those have several rows (Obuchowski 1997). Strata are weighted by precision.
     """
     labels, unit, stratum = strata.labels[of], strata.unit[of], strata.of_row[of]
     order = np.argsort(stratum, kind="stable")
@@ -182,14 +177,14 @@ def _told(values: Array, strata: Strata, of: Labels) -> tuple[float, float, floa
 
 
 def _ranks(values: Array) -> Array:
-    """Return each value's rank, ties sharing their mean (scipy.stats does the same, and takes half a second to import)."""
+    """Return each value's rank, ties sharing their mean (importing scipy.stats for it would take half a second)."""
     ordered = np.sort(values)
     below, not_above = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
     return np.asarray((below + not_above + 1) / 2)
 
 
 def _variance_of_mean(placements: Array, unit: Rows, clustered: bool) -> float:
-    """Return the variance of the mean of placements; a single row or unit has the largest that numbers from 0 to 1 allow."""
+    """Return the variance of the mean of placements; of a single row or unit, the largest of numbers from 0 to 1."""
     size = len(placements)
     if not clustered:
         return float(placements.var(ddof=1)) / size if size > 1 else 0.25

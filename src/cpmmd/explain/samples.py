@@ -1,9 +1,10 @@
-"""A column's values in one sample, and how large a difference of two is: an estimate, and an interval from their influence."""
+"""A column's values in one sample, and effect sizes of two: estimates, and intervals from the influence of each row."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from cpmmd.explain.differences import ColumnEffect, Unit
 
 REACH = float(ndtri(0.975))
 ALPHA = 0.05
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # of a number: smaller differences may be rounding of sums
 
 
 def stratum_means(values: Array, stratum: Rows) -> Array:
@@ -25,7 +26,7 @@ def stratum_means(values: Array, stratum: Rows) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The values of one sample that are there, all of one weight, and their units: variances are those of sums over units."""
+    """The values of one sample that are not missing, all of the same weight, and their units, over which variances are summed."""
 
     values: Array
     unit: Rows
@@ -37,7 +38,7 @@ class Sample:
 
     @property
     def independent(self) -> float:
-        """How many rows of one weight would know as much, if no unit had several."""
+        """Number of rows of equal weight that have as much information, if every row is a unit."""
         return self.size
 
     def mean(self, values: Array) -> float:
@@ -59,27 +60,31 @@ class Sample:
         """The sum of the squared deviations."""
         return float(np.sum(self.deviations**2))
 
-    def excess(self, spread: float) -> Array:
-        """Return the squared deviations in units of the sample's own spread, less their mean, which is 1."""
-        return np.asarray((self.deviations / spread) ** 2 - 1.0)
+    def less(self, origin: float) -> Self:
+        """Return the sample with all values less one number."""
+        return replace(self, values=self.values - origin)
+
+    def excess(self, sd: float) -> Array:
+        """Return the squared deviations in units of the sample's standard deviation, less their mean, which is 1."""
+        return np.asarray((self.deviations / sd) ** 2 - 1.0)
 
     def variance(self, influence: Array, *more: tuple[Self, Array]) -> float:
         """Return the variance of the mean of numbers with mean zero, one for each value; of the sum of means with ``more``."""
         total = 0.0
-        for one, numbers in ((self, influence), *more):
-            sums, units = np.bincount(one.unit - one.unit.min(), weights=numbers), len(np.unique(one.unit))
-            total += float(sums @ sums) / one.size**2 * units / max(units - 1, 1)
+        for sample, numbers in ((self, influence), *more):
+            sums, units = np.bincount(sample.unit - sample.unit.min(), weights=numbers), len(np.unique(sample.unit))
+            total += float(sums @ sums) / sample.size**2 * units / max(units - 1, 1)
         return total
 
     def effective_size(self, marks: Array) -> float:
-        """Return how many independent rows would know a share as well; no more than there are."""
+        """Return how many independent rows estimate a share as well; at most the number of rows."""
         share = self.mean(marks)
         known, variance = share * (1 - share), self.variance(marks - share)
-        # weights add up to 1 but for rounding, so that a share of all rows may be above it
+        # weights add up to 1 except for rounding, so that a share of all rows may be larger
         return min(self.independent, known / variance) if variance > 0 and known > ROUNDING else self.independent
 
     def shares(self, codes: Rows, count: int) -> Array:
-        """Return the share of each class among the rows, which have codes."""
+        """Return the share of each class, given the codes of the rows."""
         return np.asarray(np.bincount(codes, minlength=count) / max(len(codes), 1))
 
     def distribution(self, at: Array) -> Array:
@@ -89,7 +94,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class WeighedSample(Sample):
-    """A sample whose rows have weights, which give both samples the same mix of strata."""
+    """A sample whose rows are weighted to give both samples the same mix of strata."""
 
     weights: Array  # of each value, adding up to 1
     stratum: Rows  # of each value
@@ -104,7 +109,7 @@ class WeighedSample(Sample):
 
     @property
     def deviations(self) -> Array:
-        """The values less their mean; or that of their stratum, larger by what the mean takes from their degrees of freedom."""
+        """The values less their mean; inside strata less that of their stratum, corrected for its degree of freedom."""
         if not self.inside:
             return self.values - self.mean(self.values)
         rows = np.bincount(self.stratum)[self.stratum]
@@ -113,29 +118,30 @@ class WeighedSample(Sample):
 
     @property
     def sum_of_squares(self) -> float:
-        # a stratum's only row has no deviation inside it
+        # the only row of a stratum has no deviation inside it
         known = float(self.weights[np.bincount(self.stratum)[self.stratum] > 1].sum()) if self.inside else 1.0
         return self.size * self.mean(self.deviations**2) / known if known > 0 else 0.0
 
-    def excess(self, spread: float) -> Array:
-        squares = (self.deviations / spread) ** 2
+    def excess(self, sd: float) -> Array:
+        squares = (self.deviations / sd) ** 2
         return np.asarray(squares - self.mean(squares))
 
     def variance(self, influence: Array, *more: tuple[Self, Array]) -> float:
         """Return the variance of the sum of weighted means, one for each sample, of numbers with mean zero.
 
-        A stratum with two units of every sample says itself how much its means vary. One with a single unit, as a pair is, does
-        not: what all samples together have there is one of as many independent numbers as there are such strata.
+        A stratum with two units of every sample estimates the variance of its means. A stratum with a single unit of a sample, as
+        a pair is, does not: its sum over all samples is one of as many independent numbers as there are such strata.
         """
         parts = ((self, influence), *more)
-        count = max(int(one.stratum.max(initial=-1)) for one, _ in parts) + 1
+        count = max(int(sample.stratum.max(initial=-1)) for sample, _ in parts) + 1
         units, together, inside = [], np.zeros(count), np.zeros(count)
-        for one, numbers in parts:
-            together += np.bincount(one.stratum, one.weights * numbers, count)
-            own = one.weights * (numbers - stratum_means(numbers, one.stratum)[one.stratum])
-            _, first, unit = np.unique(one.unit, return_index=True, return_inverse=True)
-            of_units = np.bincount(one.stratum[first], one.weights[first] > 0, count)
-            squares = np.bincount(one.stratum[first], np.bincount(unit.ravel(), own) ** 2, count)
+        for sample, numbers in parts:
+            stratum, weights = sample.stratum, sample.weights
+            together += np.bincount(stratum, weights * numbers, count)
+            own = weights * (numbers - stratum_means(numbers, stratum)[stratum])
+            _, first, unit = np.unique(sample.unit, return_index=True, return_inverse=True)
+            of_units = np.bincount(stratum[first], weights[first] > 0, count)
+            squares = np.bincount(stratum[first], np.bincount(unit.ravel(), own) ** 2, count)
             inside += squares * of_units / np.maximum(of_units - 1, 1)
             units.append(of_units)
         fewest = np.min(units, axis=0)
@@ -143,7 +149,7 @@ class WeighedSample(Sample):
         return float(inside[fewest > 1].sum() + lone @ lone * len(lone) / max(len(lone) - 1, 1))
 
     def shares(self, codes: Rows, count: int) -> Array:
-        return np.bincount(codes, self.weights, minlength=count).astype(np.float64)  # counts of nothing are whole
+        return np.bincount(codes, self.weights, minlength=count).astype(np.float64)  # without rows, bincount returns integers
 
     def distribution(self, at: Array) -> Array:
         order = np.argsort(self.values, kind="stable")
@@ -151,12 +157,22 @@ class WeighedSample(Sample):
         return np.concatenate([[0.0], np.cumsum(self.weights[order])])[below]
 
 
+def _from_origin(effect: Callable[[Sample, Sample], ColumnEffect | None], x: Sample, y: Sample) -> ColumnEffect | None:
+    """Return the effect on values less the first of them; None where it is 0 already, so that all deviations are rounding.
+
+    Deviations of 1e-12 of the mean may be rounding, or small differences of large numbers. Nearby numbers have exact differences,
+    so that equal ones then have none.
+    """
+    origin = float(x.values[0])
+    return effect(x.less(origin), y.less(origin)) if origin != 0 else None
+
+
 def mean_effect(x: Sample, y: Sample) -> ColumnEffect | None:
-    """Return the difference of means in standard deviations within samples (and strata); None where there is no spread."""
+    """Return the difference of means in standard deviations within samples or strata; None where they are 0."""
     mean_x, mean_y, total = x.mean(x.values), y.mean(y.values), x.size + y.size
     within = math.sqrt((x.sum_of_squares + y.sum_of_squares) / total)
-    if within <= 1e-12 * max(abs(mean_x), abs(mean_y)) or within == 0:
-        return None
+    if within <= ROUNDING * max(abs(mean_x), abs(mean_y)):
+        return _from_origin(mean_effect, x, y)
     value = (mean_y - mean_x) / within
     influences = []
     for sample, mean, sign in ((x, mean_x, -1.0), (y, mean_y, 1.0)):
@@ -176,24 +192,24 @@ def days_effect(x: Sample, y: Sample) -> ColumnEffect:
 
 def sd_effect(x: Sample, y: Sample) -> ColumnEffect | None:
     """Return the ratio of standard deviations, its interval on the logarithm; None where one is zero."""
-    spreads, influences = [], []
+    deviations, influences = [], []
     for sample, sign in ((x, -1.0), (y, 1.0)):
-        mean, spread = sample.moments
-        if spread <= 1e-12 * abs(mean) or spread == 0:
-            return None
-        spreads.append(spread)
-        influences.append(sign * sample.excess(spread) / 2)
-    ratio, factor = spreads[1] / spreads[0], math.exp(REACH * math.sqrt(x.variance(influences[0], (y, influences[1]))))
+        mean, sd = sample.moments
+        if sd <= ROUNDING * abs(mean):
+            return _from_origin(sd_effect, x, y)
+        deviations.append(sd)
+        influences.append(sign * sample.excess(sd) / 2)
+    ratio, factor = deviations[1] / deviations[0], math.exp(REACH * math.sqrt(x.variance(influences[0], (y, influences[1]))))
     return ColumnEffect(ratio, ratio / factor, ratio * factor, Unit.RATIO)
 
 
 def share_effect(x: Sample, y: Sample, what: str) -> ColumnEffect:
     """Return the difference of shares with Newcombe's interval (Wilson's of both samples, combined).
 
-    Values are marks, 1 or 0. Rows of a unit that hang together count as the number of independent rows that know as much. The
-    intervals of pairs are combined by how much their shares go together (Newcombe's method 10).
+    Values are marks, 1 or 0. Dependent rows of a unit count as their effective number of independent rows. The intervals of pairs
+    are combined by the correlation of their shares (Newcombe's method 10).
     """
-    (p, p_low, p_high), (q, q_low, q_high) = (_wilson(one) for one in (x, y))
+    (p, p_low, p_high), (q, q_low, q_high) = (_wilson(sample) for sample in (x, y))
     together = _correlation(x, y)
     low = (q - p) - _combined(q - q_low, p_high - p, together)
     high = (q - p) + _combined(q_high - q, p - p_low, together)
@@ -205,9 +221,9 @@ def _combined(a: float, b: float, correlation: float) -> float:
 
 
 def _correlation(x: Sample, y: Sample) -> float:
-    """Return how much the samples' means go together: 0 where no stratum ties single units of them."""
-    off = [one.values - one.mean(one.values) for one in (x, y)]
-    own = [one.variance(numbers) for one, numbers in zip((x, y), off, strict=True)]
+    """Return the correlation of the samples' means: 0 where no stratum has a single unit of either."""
+    off = [sample.values - sample.mean(sample.values) for sample in (x, y)]
+    own = [sample.variance(numbers) for sample, numbers in zip((x, y), off, strict=True)]
     if min(own) <= 0:
         return 0.0
     return min(max((sum(own) - x.variance(-off[0], (y, off[1]))) / (2 * math.sqrt(own[0] * own[1])), -1.0), 1.0)
@@ -225,15 +241,15 @@ def distribution_effect(x: Sample, y: Sample) -> ColumnEffect:
 
     Both functions are within sqrt(ln(2 / .025) / 2 size) of those of the populations, together with 95%.
     """
-    distance, at = largest_gap(x, y)
-    sizes = [one.effective_size((one.values <= at).astype(np.float64)) for one in (x, y)]
+    distance, at = largest_difference(x, y)
+    sizes = [sample.effective_size((sample.values <= at).astype(np.float64)) for sample in (x, y)]
     reach = sum(math.sqrt(math.log(4 / ALPHA) / (2 * size)) for size in sizes)
     return ColumnEffect(distance, max(distance - reach, 0.0), min(distance + reach, 1.0), Unit.SHARE_AT_MOST)
 
 
-def largest_gap(x: Sample, y: Sample) -> tuple[float, float]:
+def largest_difference(x: Sample, y: Sample) -> tuple[float, float]:
     """Return the largest difference of two distribution functions, and the value at which it is."""
-    at = np.concatenate([np.sort(one.values) for one in (x, y)])
-    gaps = np.abs(x.distribution(at) - y.distribution(at))
-    best = int(np.argmax(gaps))
-    return float(gaps[best]), float(at[best])
+    at = np.concatenate([np.sort(sample.values) for sample in (x, y)])
+    differences = np.abs(x.distribution(at) - y.distribution(at))
+    best = int(np.argmax(differences))
+    return float(differences[best]), float(at[best])

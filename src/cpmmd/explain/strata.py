@@ -1,13 +1,13 @@
 """Which rows are compared with which: all of them as one stratum, or those inside the strata and pairs of a design.
 
-In every stratum the mean of each function of the rows is taken off before sums are taken over what is relabelled. With m_s and
-n_s the rows that a labeling calls X and Y among the N_s of a stratum, the sum over X is then
+The mean of each function of the rows in its stratum is subtracted before sums are taken over units. With m_s and n_s the rows
+that a labeling calls X and Y among the N_s of a stratum, the sum over X is then
 
     sum over s of (m_s n_s / N_s) (mean of X in s - mean of Y in s),
 
-the strata's differences by their precision, as the test weighs them; one product for all labelings, however many strata.
+the strata's differences weighted by their precision, as in the test: one product for all labelings and strata.
 
-One stratum is a special case whose plain form is kept beside the general one: equal in exact arithmetic, not in the last digit.
+A single stratum has plain forms of its own, which are equal in exact arithmetic but not in the last digit.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from cpmmd.explain.samples import ROUNDING, Sample, WeighedSample, stratum_means
 from cpmmd.statistics.mmd import witness
 
 ALL = slice(None)
-FEWEST = 5  # rows of a level that counts on its own: with fewer, a chi-square hears of nothing else
-FEW = 8  # rows of a stratum, on average: with fewer, ranks inside it say little more than which is larger
+FEWEST = 5  # rows of a level that counts on its own: with fewer, it dominates a chi-square
+FEW = 8  # rows of a stratum, on average: with fewer, ranks inside strata are little more than signs
 
 
 def ranks_inside(values: Array, stratum: Rows) -> Array:
@@ -44,7 +44,7 @@ def ranks_inside(values: Array, stratum: Rows) -> Array:
     return ranks
 
 
-Statistic = Callable[[Array], Array]  # from differences of means, a relabeling a row, to a number each
+Statistic = Callable[[Array], Array]  # from differences of means, a permutation a row, to a number each
 Differences = Callable[[Array, Array, Relabelings], Array]  # from sums over X, sums over all, and the labelings
 
 
@@ -62,11 +62,11 @@ def mean_differences(of_x: Array, total: Array, _labels: Relabelings) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Functions of the rows with one denominator, and the statistics that are made of them."""
+    """Functions of the rows with one denominator, and statistics of their differences of means."""
 
     base: Array  # rows that count, summed over units: those with a value, or all of them
     sums: Array  # the functions, summed over units: a unit a row
-    statistics: dict[str, Statistic]  # each by what it hears of: a Change, or ``"distribution"``, ``"levels"``, ``"level"``
+    statistics: dict[str, Statistic]  # each by what it detects: a Change, or ``"distribution"``, ``"levels"``, ``"level"``
     differences: Differences = mean_differences
 
 
@@ -98,13 +98,13 @@ class UnitSums:
 
 @dataclass(frozen=True, eq=False)
 class CellSums(UnitSums):
-    """Sums over the rows of one stratum in one relabelled unit: several cells a unit where it holds several pairs."""
+    """Sums over the rows of one stratum in one permuted unit: several cells a unit where it holds several pairs."""
 
     # owner, stratum, labels: the unit of each cell, ascending, its stratum, and whether it is of X
     owner: Rows
     stratum: Rows
     labels: Labels
-    lone: Labels  # whether each stratum has one unit of either sample in the design: labelings swap its sides and do nothing else
+    lone: Labels  # whether each stratum has one unit of either sample in the design, so that labelings can only swap them
 
     @cached_property
     def _order(self) -> Rows:
@@ -118,21 +118,21 @@ class CellSums(UnitSums):
         means = self._per_stratum(sums) / np.maximum(self._per_stratum(base), 1)[:, None]
         off = base[:, None] * means[self.stratum]
         centred = sums - off
-        centred[np.abs(centred) <= ROUNDING * np.abs(off)] = 0.0  # what a stratum has all over must not differ by rounding
+        centred[np.abs(centred) <= ROUNDING * np.abs(off)] = 0.0  # rounding must not change constants
         precision = self._precision(base)
 
         def differences(of_x: Array, _total: Array, labels: Relabelings) -> Array:
-            """Return the strata's differences by their precision, in units of their standard error; zero where none has both."""
-            worth = np.concatenate([precision(block) for block in labels.blocks()])
-            both = worth > 0
-            return np.asarray(np.where(both[:, None], of_x[:, 1:] / np.sqrt(np.where(both, worth, 1.0))[:, None], 0.0))
+            """Return the weighted differences in units of their standard error; zero where no stratum has both samples."""
+            total_precision = np.concatenate([precision(block) for block in labels.blocks()])
+            both = total_precision > 0
+            return np.asarray(np.where(both[:, None], of_x[:, 1:] / np.sqrt(np.where(both, total_precision, 1.0))[:, None], 0.0))
 
         return Features(_sums_of_runs(base, self.owner), _sums_of_runs(centred, self.owner), statistics, differences)
 
     def _precision(self, base: Array) -> Statistic:
-        """Return what gives the sum over strata of m n / (m + n) from labelings, for rows that count ``base``.
+        """Return a function from labelings to the sum over strata of m n / (m + n), for rows that count ``base``.
 
-        A stratum whose sides are swapped has the same under every labeling; all others are those of single units.
+        A stratum whose sides are swapped contributes the same under every labeling.
         """
         rows, of_x = self._per_stratum(base), self._per_stratum(base * self.labels)
         fixed = float(np.sum((of_x * (rows - of_x))[self.lone] / np.maximum(rows[self.lone], 1)))
@@ -159,17 +159,17 @@ def _sums_of_runs(values: Array, ascending: Rows) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Strata, or pairs: rows are compared with those of their own, and weigh what gives both samples one mix of strata."""
+    """Strata or pairs: rows are compared inside them, and weighted to give both samples the same mix of strata."""
 
     of_row: Rows  # stratum of each row, from 0; a pair is one
-    unit: Rows  # unit of each row, which may hang together with the others of it
-    labels: Labels  # true for rows of X, as they came
+    unit: Rows  # unit of each row; rows of a unit may be dependent
+    labels: Labels  # true for rows of X, as observed
     paired: bool = False  # whether strata are pairs
     clustered: bool = False  # whether the design has units of several rows
 
     @staticmethod
     def of(pool: Pool, rows: Rows, units: Layout | None = None) -> Strata:
-        """Return the strata of some rows of a pool; ``units`` are what was relabelled, where that are those rows."""
+        """Return the strata of some rows of a pool; ``units`` are the permuted units, if they consist of these rows."""
         design, labels, own = pool.design, rows < pool.m, np.arange(len(rows))
         of_row, paired, clustered = np.zeros(len(rows), dtype=np.intp), False, False
         if design is not None:
@@ -177,7 +177,7 @@ class Strata:
             of_row = np.unique(design.strata[own], return_inverse=True)[1].ravel()
         if of_row.any():
             return Strata(of_row, own, labels, paired, clustered)
-        if units is not None:  # without strata, rows that changed sides together count as one
+        if units is not None:  # without strata, rows that were permuted as a whole are one unit
             own = unit_of_row(units)
             labels = next(iter(units.labels.blocks()))[0][own] > 0.5
         return OneStratum(of_row, own, labels, clustered=clustered)
@@ -189,27 +189,27 @@ class Strata:
 
     @property
     def inside(self) -> bool:
-        """Whether ranks and deviations are those inside strata, and rows told apart: not in pairs, nor in strata of few rows."""
+        """Whether ranks, deviations and the AUC are those inside strata: not in pairs, nor in strata of few rows."""
         return not self.paired and len(self.of_row) >= FEW * self.count
 
     @property
     def stratified(self) -> bool:
-        """Whether rows are compared inside strata that are no pairs."""
+        """Whether rows are compared inside strata that are not pairs."""
         return not self.paired
 
     @property
     def compared(self) -> str:
         """How columns and rows are compared, in words; empty where all rows are one stratum."""
         if self.paired:
-            return "effects and intervals are those of the differences within pairs; rows are not told apart one by one"
-        said = "columns are compared inside strata; means, shares and pictures give both samples the same mix of strata"
-        return said if self.inside else f"{said}; rows are not told apart one by one, since strata have few each"
+            return "effects and intervals are those of the differences within pairs; pairs have no AUC"
+        text = "columns are compared inside strata; means, shares and pictures give both samples the same mix of strata"
+        return text if self.inside else f"{text}; there is no AUC, because strata have few rows each"
 
     def sums(self, units: Layout) -> UnitSums:
-        """Return what takes sums over relabelled units."""
+        """Return an object that takes sums over permuted units."""
         keys, first, cell = np.unique(unit_of_row(units) * self.count + self.of_row, return_index=True, return_inverse=True)
-        _, one = np.unique(self.unit, return_index=True)
-        of_x, of_y = (np.bincount(self.of_row[one][self.labels[one] == x], minlength=self.count) for x in (True, False))
+        _, row = np.unique(self.unit, return_index=True)  # the first of each unit
+        of_x, of_y = (np.bincount(self.of_row[row][self.labels[row] == x], minlength=self.count) for x in (True, False))
         lone = (of_x == 1) & (of_y == 1)
         return CellSums(cell.ravel(), len(keys), keys // self.count, keys % self.count, self.labels[first], lone)
 
@@ -217,7 +217,7 @@ class Strata:
         """Return a weight for each row that gives both samples the same mix of strata, adding up to 1 in either.
 
         Only rows ``of`` count. The mix is the precision of the strata's differences, m n / (m + n), so that the difference of
-        weighted means is the one that columns are tested by. Where no stratum has both samples, rows of a sample weigh the same.
+        weighted means is the one that is tested. Where no stratum has both samples, all rows of a sample have the same weight.
         """
         m, n = (np.bincount(self.of_row[side & of], minlength=self.count) for side in (self.labels, ~self.labels))
         mix = m * n / np.maximum(m + n, 1)
@@ -228,7 +228,7 @@ class Strata:
         return weights
 
     def row_weights(self, of: Labels) -> Array:
-        """Return how many rows each one counts for among those ``of`` its sample."""
+        """Return the weights of rows ``of``, scaled to a mean of 1 in either sample."""
         weights = self.weights(of)
         for side in (self.labels & of, ~self.labels & of):
             weights[side] *= np.count_nonzero(side)
@@ -255,11 +255,11 @@ class Strata:
         return bool(np.isin(x, y).any())
 
     def rare(self, counts: Rows) -> Labels:
-        """Return which levels few rows have, though their shares do not say so: rows weigh more and less."""
+        """Return which levels have few rows, which their shares do not show where rows have weights."""
         return np.asarray(counts < FEWEST)
 
     def half(self, rows: Rows, lot: Array) -> Rows:
-        """Return the half of some rows that a lot chooses: every other one of a stratum."""
+        """Return a random half of some rows: in the order of ``lot``, every second row of a stratum."""
         return rows[np.lexsort([lot, self.of_row[rows]])[1::2]]
 
     def fitted_witness(self, K: Array, fitted: Labels) -> Array:
@@ -267,7 +267,7 @@ class Strata:
         return np.asarray(K[~fitted] @ (self.weights(fitted) * np.where(self.labels, 1.0, -1.0)))
 
     def witness(self, K: Array) -> Array:
-        """Return the leave-one-out witness of each row; of rows as they come where pairs give both samples one mix."""
+        """Return the leave-one-out witness of each row, without weights for pairs."""
         if self.paired:
             return leave_one_out_witness(K, self.labels)
         others, weights = K.copy(), self.weights(np.ones(len(K), dtype=bool))
@@ -280,7 +280,7 @@ class Strata:
 
 
 class OneStratum(Strata):
-    """All rows as one stratum: every row is compared with every other, and weighs the same."""
+    """All rows as one stratum: every row is compared with every other, all with the same weight."""
 
     inside = True
     stratified = False
@@ -297,13 +297,13 @@ class OneStratum(Strata):
         return x, y
 
     def centred(self, marks: Array) -> Array:
-        return marks  # what is compared with all rows needs no mean of its own
+        return marks  # differences of means do not depend on the mean of all rows
 
     def in_both(self, of: Labels) -> bool:
         return bool((of & self.labels).any() and (of & ~self.labels).any())
 
     def rare(self, counts: Rows) -> Labels:
-        return np.zeros(len(counts), dtype=bool)  # shares say how many rows have a level
+        return np.zeros(len(counts), dtype=bool)  # shares show how many rows have a level
 
     def half(self, rows: Rows, lot: Array) -> Rows:
         return rows[np.argsort(lot)[: len(rows) // 2]]
@@ -316,14 +316,14 @@ class OneStratum(Strata):
 
 
 def unit_of_row(units: Layout) -> Rows:
-    """Return the relabelled unit of each row."""
+    """Return the permuted unit of each row."""
     return np.repeat(np.arange(len(units.starts)), units.counts)
 
 
 def leave_one_out_witness(K: Array, labels: Labels) -> Array:
     """Return the witness of each row without itself: its mean over X less that over Y is the unbiased squared MMD.
 
-    The only row of a sample is like none of its own: it has how little it is like the other sample.
+    The only row of a sample has nothing of its own to be compared with: its witness is that of the other sample alone.
     """
     others = K.copy()
     np.fill_diagonal(others, 0.0)

@@ -1,4 +1,4 @@
-"""What a column looks like in either sample, the words for its difference, and whether it gives the samples away."""
+"""Summaries of a column in both samples, the words for its difference, and whether it is suspicious."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from cpmmd.explain.samples import (
     Sample,
     days_effect,
     distribution_effect,
-    largest_gap,
+    largest_difference,
     mean_effect,
     sd_effect,
     share_effect,
 )
 
 LEVELS = 5  # of a category, those with the largest difference
-BARS = 12  # different values up to which each has a bar of its own
-CLASSES = 24  # of values on a line
-DeferredText = tuple[str, Change | None, ColumnEffect | None]  # the words, what they are about, and how large it is
+BARS = 12  # distinct values, each with a bar of its own; more are cut into classes
+CLASSES = 24  # of numbers in a histogram
+Finding = tuple[str, Change | None, ColumnEffect | None]  # the words, what changed, and its effect size
 
 
 def describe(read: ReadColumn, parts: dict[str, float]) -> ColumnDifference:
-    """Return means, spreads, levels, missing shares, distance, histogram and words of a column, before its p-value is known."""
-    column, (words, change, effect) = read.column, say_difference(read, parts)
+    """Return the difference of a column, as yet without its p-value."""
+    column, (words, change, effect) = read.column, find_difference(read, parts)
     means: tuple[float | None, float | None] = (None, None)
     names: list[str] = []
-    spreads, levels, boolean = means, None, column.kind == "boolean"
+    deviations, levels, boolean = means, None, column.kind == "boolean"
     if read.levels is None:
-        x, y = (one.moments if one.size else (None, None) for one in read.numbers)
-        means, spreads = (x[0], y[0]), (x[1], y[1])
-        apart = largest_gap(*read.numbers)[0] if read.strata.in_both(read.there) else 0.0
-        distance = max(apart, abs(read.missing[1] - read.missing[0]))
+        x, y = (sample.moments if sample.size else (None, None) for sample in read.numbers)
+        means, deviations = (x[0], y[0]), (x[1], y[1])
+        largest = largest_difference(*read.numbers)[0] if read.strata.in_both(read.there) else 0.0
+        distance = max(largest, abs(read.missing[1] - read.missing[0]))
         values, counts = read.different
         if len(values) <= BARS:
             names = ["true" if boolean and value else "false" if boolean else f"{value:.6g}" for value in values]
@@ -53,57 +53,57 @@ def describe(read: ReadColumn, parts: dict[str, float]) -> ColumnDifference:
         distance = reduce(add, (abs(q - p) for p, q in read.shares.values()), 0.0) / 2
         names, counts = list(read.levels.names), np.bincount(read.levels.codes, minlength=len(read.levels.names))
     rare = frozenset(name for name, few in zip(names, read.strata.rare(counts), strict=False) if few)
-    shown = _histogram(read, names)
-    found = ColumnDifference(column.name, column.label, column.kind, 1.0, words, effect, distance, *means, *spreads, levels)
-    return replace(found, missing_x=read.missing[0], missing_y=read.missing[1], histogram=shown, rare=rare, change=change)
+    histogram = _histogram(read, names)
+    found = ColumnDifference(column.name, column.label, column.kind, 1.0, words, effect, distance, *means, *deviations, levels)
+    return replace(found, missing_x=read.missing[0], missing_y=read.missing[1], histogram=histogram, rare=rare, change=change)
 
 
 def _histogram(read: ReadColumn, names: Sequence[str]) -> Histogram | None:
-    """Return both samples' values in classes: bars for levels, booleans and few numbers; None where nothing is there."""
+    """Return both samples' values in classes: bars for levels, booleans and few numbers; None where all values are missing."""
     if not read.there.any():
         return None
     if read.levels is not None:
         shown = dict(sorted(list(read.shares.items())[:BARS], key=lambda item: -sum(item[1])))
         return Histogram((), tuple(shown), *(tuple(pair[i] for pair in shown.values()) for i in (0, 1)))
     if names and read.column.kind != "date":
-        edges, places = np.zeros(0), [np.searchsorted(read.different[0], one.values) for one in read.numbers]
+        edges, places = np.zeros(0), [np.searchsorted(read.different[0], sample.values) for sample in read.numbers]
     else:
         values, names = read.values[read.there], ()
         low, high = np.quantile(values, [0.005, 0.995])  # of the pool, so that one outlier does not flatten the rest
         edges = np.linspace(*((low, high) if high > low else (values.min(), values.max())), CLASSES + 1)
-        places = [np.clip(np.searchsorted(edges, one.values, "right") - 1, 0, CLASSES - 1) for one in read.numbers]
-    of = zip(read.numbers, places, strict=True)
-    x, y = (tuple(one.shares(place, len(names) or CLASSES).tolist()) for one, place in of)
+        places = [np.clip(np.searchsorted(edges, sample.values, "right") - 1, 0, CLASSES - 1) for sample in read.numbers]
+    placed = zip(read.numbers, places, strict=True)
+    x, y = (tuple(sample.shares(place, len(names) or CLASSES).tolist()) for sample, place in placed)
     return Histogram(tuple(edges.tolist()), tuple(names), x, y)
 
 
-def say_difference(read: ReadColumn, parts: dict[str, float]) -> DeferredText:
-    """Return how Y differs from X in a column, by the statistic that says so loudest."""
+def find_difference(read: ReadColumn, parts: dict[str, float]) -> Finding:
+    """Return how Y differs from X in a column, by the statistic with the largest score."""
     if parts and max(parts, key=lambda name: parts[name]) == Change.MISSING:
-        return _say_share(read.marks(~read.there), "missing", Change.MISSING)
+        return _find_share(read.marks(~read.there), "missing", Change.MISSING)
     if read.levels is not None:  # the level whose share changed most
         if len(read.shares) < 2:
             return "", None, None
         level = next(iter(read.shares))
         if level == MISSING:
-            return _say_share(read.marks(~read.there), "missing", Change.MISSING)
-        return _say_share(read.marks(read.values == read.code(level)), f"'{sanitize(level, LONGEST)}'")
+            return _find_share(read.marks(~read.there), "missing", Change.MISSING)
+        return _find_share(read.marks(read.values == read.code(level)), f"'{sanitize(level, LONGEST)}'")
     if not read.strata.in_both(read.there):
-        return _say_share(read.marks(~read.there), "missing", Change.MISSING) if any(read.missing) else ("", None, None)
+        return _find_share(read.marks(~read.there), "missing", Change.MISSING) if any(read.missing) else ("", None, None)
     if read.ranks is None:  # true or false, or the larger of two numbers
         largest = float(np.nanmax(read.values))
         what = "true" if read.column.kind == "boolean" else f"{largest:g}"
-        return _say_share(read.marks(read.values == largest, read.there), what)
-    return _say_numbers(read, read.ranks, parts)
+        return _find_share(read.marks(read.values == largest, read.there), what)
+    return _find_numbers(read, read.ranks, parts)
 
 
-def _say_share(marks: tuple[Sample, Sample], what: str, change: Change = Change.SHARE) -> DeferredText:
+def _find_share(marks: tuple[Sample, Sample], what: str, change: Change = Change.SHARE) -> Finding:
     effect = share_effect(*marks, what)
     return f"{'more' if effect.value > 0 else 'less'} often {what}", change, effect
 
 
-def _say_numbers(read: ReadColumn, ranks: Array, parts: dict[str, float]) -> DeferredText:
-    """Say higher, more variable or different in shape; a word that means or spreads contradict is not used."""
+def _find_numbers(read: ReadColumn, ranks: Array, parts: dict[str, float]) -> Finding:
+    """Return higher, more variable or different in shape, unless the means or standard deviations contradict the word."""
     (x, y), is_date = read.numbers, read.column.kind == "date"
     z_x, z_y = (ndtri(ranks[side]) for side in read.sides)
     signs = {Change.LOCATION: y.mean(z_y) - x.mean(z_x), Change.SCALE: y.mean(z_y**2) - x.mean(z_x**2)}
@@ -122,11 +122,11 @@ def _say_numbers(read: ReadColumn, ranks: Array, parts: dict[str, float]) -> Def
     return "different in shape", Change.SHAPE, distribution_effect(x, y)
 
 
-# Columns that tell the samples apart without saying anything about them: identifiers, counters, clocks, keys, constants.
+# Columns that separate the samples without saying anything about them: identifiers, counters, clocks, keys, constants.
 
 
-TOO_FEW = 5  # rows of each sample: with fewer, being apart says little
-IDENTIFIES = 20  # rows that all have a value of their own
+TOO_FEW = 5  # rows of each sample: fewer often do not overlap by chance
+IDENTIFIES = 20  # rows that all have different values
 NAMES = re.compile(
     r"(?i)(^|[\W_])(id|ids|uuid|guid|key|index|idx|row|row.?(id|nr|no|number))$|(?<=[a-z])(Id|ID|Key)$|^unnamed: \d+$|^$"
 )
@@ -140,56 +140,56 @@ class Suspicion:
     always: bool = False  # whether also where the column does not differ
 
 
-IDENTIFIER = Suspicion("every row has a value of its own, as identifiers do", always=True)
+IDENTIFIER = Suspicion("every row has a different value, like an identifier", always=True)
 
 
 def suspicion(read: ReadColumn, pool: Pool, rows: Rows, names: tuple[str, str]) -> Suspicion:
     """Return why a column is suspicious; ``rows`` are those of the pool that its values are of."""
     column, there = read.column, read.there
-    of = read.sides
-    sizes = [np.count_nonzero(one) for one in of]
+    sides = read.sides
+    sizes = [np.count_nonzero(side) for side in sides]
     if min(sizes) < TOO_FEW:
         empty = [name for name, size in zip(names, sizes, strict=True) if not size]
         return Suspicion(f"it is empty in {empty[0]}" if len(empty) == 1 else "")
     if read.levels is not None:
         texts = pool.categories[column.name][rows]
-        levels = [set(texts[one].tolist()) for one in of]
+        levels = [set(texts[side].tolist()) for side in sides]
         if sum(sizes) >= IDENTIFIES and len(levels[0] | levels[1]) == sum(sizes):
             return IDENTIFIER
         if not levels[0] & levels[1]:
-            return Suspicion("no value is in both samples: it tells them apart alone")
-        return Suspicion(_constant([len(one) for one in levels], [next(iter(one)) for one in levels], names))
+            return Suspicion("the samples have no value in common")
+        return Suspicion(_constant([len(found) for found in levels], [next(iter(found)) for found in levels], names))
     values = read.values
-    x, y = (values[one] for one in of)
+    x, y = (values[side] for side in sides)
     if column.kind == "number" and np.all(values[there] % 1 == 0):
-        if all(_counts_up(values, rows, np.flatnonzero(one)) for one in of):
+        if all(_counts_up(values, rows, np.flatnonzero(side)) for side in sides):
             return Suspicion("it counts the rows", always=True)
         if NAMES.search(column.name) and len(read.different[0]) == sum(sizes):
             return IDENTIFIER
-    return Suspicion("" if column.kind == "boolean" else _apart(column, x, y, names))
+    return Suspicion("" if column.kind == "boolean" else _separated(column, x, y, names))
 
 
 def _counts_up(values: Array, rows: Rows, chosen: Rows) -> bool:
     """Whether the values of one sample, in the order of its rows, go up by equal steps wherever rows are neighbours."""
     order = chosen[np.argsort(rows[chosen])]
-    steps, gaps = np.diff(values[order]), np.diff(rows[order])
-    return len(steps) > 0 and bool(np.all(steps > 0) and np.allclose(steps / gaps, steps[0] / gaps[0], rtol=1e-9))
+    steps, rows_between = np.diff(values[order]), np.diff(rows[order])
+    return len(steps) > 0 and bool(np.all(steps > 0) and np.allclose(steps / rows_between, steps[0] / rows_between[0], rtol=1e-9))
 
 
-def _apart(column: DataColumn, x: Array, y: Array, names: tuple[str, str]) -> str:
-    """Say that numbers are constant in one sample, or do not overlap."""
+def _separated(column: DataColumn, x: Array, y: Array, names: tuple[str, str]) -> str:
+    """Return why numbers are suspicious: they are constant in one sample, or do not overlap."""
     first_values = [date_text(float(v[0]))[:16] if column.kind == "date" else f"{v[0]:.6g}" for v in (x, y)]
     constant = _constant([1 if v.min() == v.max() else 2 for v in (x, y)], first_values, names)
     if constant or (x.max() >= y.min() and y.max() >= x.min()):
         return constant
     first, last = names if x.max() < y.min() else names[::-1]
     if column.kind == "date":
-        return f"every date of {last} is after the last one of {first}: a clock tells them apart alone"
-    return f"every value of {last} is above the largest one of {first}: it tells them apart alone"
+        return f"all dates of {last} are after the last date of {first}"
+    return f"all values of {last} are above the largest value of {first}"
 
 
 def _constant(counts: list[int], values: list[str], names: tuple[str, str]) -> str:
-    """Say that a column has one value in one sample and several in the other."""
+    """Return that a column has a single value in one sample and several in the other, or nothing."""
     for own, other in ((0, 1), (1, 0)):
         if counts[own] == 1 < counts[other]:
             return f"it is always {sanitize(values[own], LONGEST)} in {names[own]}"

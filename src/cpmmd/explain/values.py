@@ -1,13 +1,14 @@
-"""What an explanation is made of: frozen values that print for a person and turn into JSON."""
+"""Explanations and their rows: frozen values that print for a person and turn into JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.plain import PlainDict, PlainValue
-from cpmmd.core.text import number_format, sanitize
+from cpmmd.core.plain import NoTruthValue, PlainDict, PlainValue
+from cpmmd.core.text import LINE, number_format, pluralize, sanitize
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.columns import date_text
 from cpmmd.explain.differences import LONGEST, Change, ColumnDifference, PairDifference, SuspiciousColumn
@@ -15,24 +16,37 @@ from cpmmd.procedures.outcome import TestResult
 
 PRINTED = 8  # columns in the printed summary
 LEVEL = 24  # characters of a level
-WHOLE = 1e12  # means from 1e7 up to here are shown without decimals rather than with an exponent: identifiers, seconds, prices
+WHOLE = 1e12  # means from 1e7 up to here are shown without decimals, not with an exponent: identifiers, seconds, prices
+
+_OF_TEST = "That of the test is `result.{0}`{1}."
+_PVALUES = _OF_TEST.format("pvalue", "; each column and pair has its own, as `explanation.columns[0].pvalue`")
+# Attributes that people look for, and where they find them.
+MEANT = {
+    "pvalue": _PVALUES,
+    "p_value": _PVALUES,
+    "reject": _OF_TEST.format("reject", "; the columns that differ are `explanation.differing`"),
+    "statistic": _OF_TEST.format("statistic", ""),
+    "effect": "The effect size of all columns together is `.auc`; each column has its own, as `explanation.columns[0].effect`.",
+    "told": "Its name is `.auc_sentence`.",
+    "features": "Its name is `.columns`.",
+}
 
 
 @dataclass(frozen=True)
 class NotableRow(PlainValue):
-    """A row that speaks for the difference."""
+    """A row that is among the most unlike the other sample."""
 
     sample: str  #: ``"x"`` or ``"y"``
     row: int  #: its number in that sample as it was passed in, from 0
     witness: float  #: positive where X is denser, negative where Y is
-    values: Mapping[str, object]  #: the row as it came, the columns that differ most first
+    values: Mapping[str, object] = field(repr=False)  #: the row as it was passed in, the columns that differ most first
 
 
 @dataclass(frozen=True)
 class AUC(PlainValue):
     """How often a witness ranks a row of X above a row of Y (the area under its ROC curve), with a 95% confidence interval."""
 
-    #: for rows that the witness has not seen: 0.5 is chance, 1 is complete separation
+    #: for rows that the witness was not fitted to: 0.5 is chance, 1 is complete separation
     value: float
     #: low, high: its 95% confidence interval (DeLong)
     low: float
@@ -42,33 +56,32 @@ class AUC(PlainValue):
         return f"{self.value:.2f} (95% confidence interval {self.low:.2f} to {self.high:.2f})"
 
 
-@dataclass(frozen=True, eq=False)
-class Explanation(PlainValue):
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(NoTruthValue, PlainValue):
     """Where two samples differ, and how much."""
 
     document = (
         *("sentence", "where", "auc_sentence", "names", "auc", "marginal_auc", "unexplained", "columns", "pairs", "suspicious"),
         *("top_x", "top_y", "pvalue_without", "witness_x", "witness_y", "rows_x", "rows_y", "held_out", "notes"),
     )
+    truth_hint = "`.differing`, or `.reject` of the result"
 
-    #: where, auc_sentence: where the samples differ, and how well their rows are told apart, in plain words
+    #: where, auc_sentence: where the samples differ, and how well their rows are separated, in plain words
     where: str
     auc_sentence: str
     columns: tuple[ColumnDifference, ...]  #: every column, smallest p-value first, then the largest distance
-    pairs: tuple[PairDifference, ...]  #: pairs of columns, those whose dependence changed most first
-    #: columns that tell the samples apart without saying anything about them: identifiers, counters, clocks, constants
+    #: pairs of columns: those that differ first, by how much their correlation changed (Cohen's q), then the others by p-value
+    pairs: tuple[PairDifference, ...]
+    #: columns that separate the samples without saying anything about them: identifiers, counters, clocks, constants
     suspicious: tuple[SuspiciousColumn, ...]
-    #: of all other columns and their pairs together, under the same relabelings; None where no column is suspicious, or no
-    #: other is left
+    #: of all other columns and their pairs together, under the same permutations; None where no column is suspicious or all are
     pvalue_without: float | None
-    #: of the kernel's witness, on rows that it has not seen; None, and ``auc_sentence`` empty, with fewer than two rows (groups, blocks) of a sample, and where rows are compared in pairs or in strata of few rows. With
-    #: strata, of rows of the same one.
+    #: of the kernel's witness, on rows that it was not fitted to, inside strata where there are any; None for pairs, for strata
+    #: of few rows, and with fewer than two rows (groups, blocks) of a sample
     auc: AUC | None
-    #: of the sum of what each column says alone, on rows that it was not learnt from
-    marginal_auc: AUC | None
+    marginal_auc: AUC | None  #: of the columns one by one: of the sum of their log ratios of class frequencies
     names: tuple[str, str]  #: what the samples are called
-    #: witness_x, witness_y: witness of each row that was drawn for it, itself left out of its sample's mean; positive speaks
-    #: for X, negative for Y
+    #: witness_x, witness_y: leave-one-out witness of each row that was drawn for it; positive for X, negative for Y
     witness_x: Array
     witness_y: Array
     #: rows_x, rows_y: the numbers of those rows in the samples as they were passed in
@@ -78,7 +91,7 @@ class Explanation(PlainValue):
     top_x: tuple[NotableRow, ...]
     top_y: tuple[NotableRow, ...]
     held_out: bool  #: whether the explained rows had no part in choosing the kernel
-    notes: tuple[str, ...] = ()  #: what to bear in mind
+    notes: tuple[str, ...] = ()  #: limits of the explanation
     #: how columns and rows are compared, in words, after a test with strata or pairs; empty where all rows are exchangeable
     compared: str = ""
     outcome: TestResult | None = field(default=None, repr=False)  #: the result that is explained
@@ -90,7 +103,7 @@ class Explanation(PlainValue):
 
     @property
     def unexplained(self) -> float | None:
-        """Share of the told-apart rate beyond chance that columns one by one do not reach; None where rows are not told apart."""
+        """Share of the AUC beyond chance that the columns one by one do not reach; None where the AUC may be chance."""
         if self.auc is None or self.marginal_auc is None or self.auc.low <= 0.5:
             return None
         return min(max(1 - (self.marginal_auc.value - 0.5) / (self.auc.value - 0.5), 0.0), 1.0)
@@ -107,15 +120,26 @@ class Explanation(PlainValue):
 
     def to_dict(self) -> PlainDict:
         """Return the explanation in plain JSON types."""
-        return {**super().to_dict(), "notes": self._every_note}
+        return {**super().to_dict(), "notes": self._all_notes}
+
+    if not TYPE_CHECKING:  # the checker knows the attributes there are
+
+        def __getattr__(self, name: str) -> object:
+            """Name the attribute that is meant by one that belongs to a test's result or to an earlier version."""
+            meant = f" {MEANT[name]}" if name in MEANT else ""
+            raise AttributeError(f"An Explanation has no attribute '{name}'.{meant}", name=name, obj=self)
 
     @property
-    def _every_note(self) -> list[str]:
+    def _all_notes(self) -> list[str]:
         return [*([self.compared] if self.compared else []), *self.notes]
+
+    def __repr__(self) -> str:
+        found = f"{len(self.differing)} of {pluralize(len(self.columns), 'column')} differ{'s' * (len(self.differing) == 1)}"
+        return f"<Explanation: {sanitize(self.where, LINE)} {found}; print it for all>"
 
     def __str__(self) -> str:
         lines = [self.sentence]
-        lines += [f"  suspicious   {sanitize(one.label, LONGEST)}: {one.why}" for one in self.suspicious]
+        lines += [f"  suspicious   {sanitize(column.label, LONGEST)}: {column.why}" for column in self.suspicious]
         lines.append("  columns      p-value, adjusted for all columns")
         for column in self.columns[:PRINTED]:
             found = f": {column.words}, {column.effect}" if column.significant else ""
@@ -123,21 +147,22 @@ class Explanation(PlainValue):
         if self.differing_pairs:
             lines.append("  pairs        p-value, adjusted for all pairs")
         for pair in self.differing_pairs[:PRINTED]:
-            lines.append(f"    {pair.pvalue:<8.3g} {sanitize(' and '.join(pair.labels), LONGEST)}: {pair.words}")
+            x, y = pair.correlations
+            lines.append(f"    {pair.pvalue:<8.3g} {sanitize(' and '.join(pair.labels), LONGEST)}: {pair.words} ({x} and {y})")
         for sample, rows in zip(self.names, (self.top_x, self.top_y), strict=True):
             lines.append(f"  rows of {sanitize(sample, LONGEST)}: {', '.join(str(row.row) for row in rows)}")
-        return "\n".join([*lines, *(f"  note         {note}" for note in self._every_note)])
+        return "\n".join([*lines, *(f"  note         {note}" for note in self._all_notes)])
 
 
 def typical(column: ColumnDifference, *, nothing: str = "") -> tuple[str, str]:
-    """Return what is typical of a column in X and in Y, ``nothing`` where all values are missing.
+    """Return a typical value of a column in X and in Y: a mean, a date, or the share of the level that changed most.
 
-    A mean, a date, or the share of the level that changed most.
+    Where all values are missing, it is ``nothing``.
     """
     if column.found is Change.MISSING:
         return f"missing {column.missing_x:.0%}", f"missing {column.missing_y:.0%}"
     if column.levels:
-        level, shares = next(iter(column.levels.items()))  # the one that the words speak of comes first
+        level, shares = next(iter(column.levels.items()))  # the level that changed most comes first
         name = "missing" if level == MISSING else sanitize(level, LEVEL)
         return f"{name} {shares[0]:.0%}", f"{name} {shares[1]:.0%}"
     if column.found is Change.SCALE:

@@ -22,6 +22,7 @@ from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import apply_design, check_tables
 from cpmmd.data.schema import match_schema
 from cpmmd.data.table import Table, read_table
+from cpmmd.draws.group_sizes import cut_groups
 from cpmmd.errors import InputError, ParameterReference, name_keywords
 from cpmmd.monitoring.answers import BatchResult, CheckedBatch, content_digest
 from cpmmd.monitoring.checking import BatchCheck, BatchSource
@@ -49,7 +50,7 @@ class DriftDetector(Fitted[State]):
         other rows.
     groups, strata, pairs : str, optional
         A column of reference and batches, as for :func:`two_sample_test`; not with an example or a kernel, whose tests permute
-        rows.
+        rows. Groups of different sizes are cut to one size.
     blocks : int or "auto", optional
         As for :func:`two_sample_test`.
 
@@ -168,7 +169,9 @@ class DriftDetector(Fitted[State]):
         if n_permutations is not None:
             options = replace(options, n_permutations=validation.permutation_count(n_permutations, options.alpha))
         with threads(validation.jobs(self.n_jobs)), reporting_to(self.progress):
-            outcome = self._test.run(pool, options, np.random.default_rng(seed))
+            rng = np.random.default_rng(seed)
+            pool = cut_groups(pool, self._design, rng) if self._test.cuts_groups else pool
+            outcome = self._test.run(pool, options, rng)
         name = f"batch {digest[:12]}" if name is None else str(name)
         return BatchResult.of(replace(outcome, seed=seed), batch=name, key=key)
 

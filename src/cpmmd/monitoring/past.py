@@ -18,6 +18,7 @@ from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import Pool, apply_design
 from cpmmd.data.preparation import Preparation
 from cpmmd.data.table import Table
+from cpmmd.draws.group_sizes import cut_groups
 from cpmmd.errors import InputError, name_some
 from cpmmd.evidence import Ranking
 from cpmmd.monitoring.answers import LookResult
@@ -197,12 +198,22 @@ class SpanTest:
             if self.plan.design.given:  # one row is compared with single rows
                 raise InputError("A batch must have at least 2 rows with strata, and at least 2 groups with groups. Got 1.")
             procedure, options = OneRowTest(), replace(options, method=ONE_ROW, summary="")
-        pool = apply_design((before, span), self.plan.design)
+        pool = self._cut(apply_design((before, span), self.plan.design), past)
         with threads(self.plan.n_jobs), reporting_to(self.progress):
             outcome = procedure.run(pool, options, np.random.default_rng(seed))
         rank, total = break_ties(outcome, breaking)
         evalue, settled = look.settle(rank, total, 1 / self.plan.options.alpha)
         return LookResult(look.batches, rank, total, evalue, settled.wealth, replace(outcome, seed=seed)), settled
+
+    def _cut(self, pool: Pool, past: Past) -> Pool:
+        """Return a pool of rows of the past with groups of one size: in every test a group's rows come in the same random order.
+
+        Drawn anew, they would let the p-values of two tests depend on each other where groups differ in size.
+        """
+        if "groups" not in past.table.design_values or pool.kept is None:
+            return pool
+        names = past.table.design_values["groups"][pool.kept]
+        return cut_groups(pool, self.plan.design, keyed_rng(self.seed, "rows of groups"), names=names)
 
 
 def break_ties(outcome: TestResult, rng: np.random.Generator) -> tuple[int, int]:

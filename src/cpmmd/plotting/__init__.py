@@ -1,7 +1,7 @@
 """Pictures of results and explanations.
 
-Each function draws on the Axes it is given, or on new ones, and returns them. Line styles, markers and hatching tell things apart
-without colour; text takes the colours of the matplotlib style in force, so that pictures suit light and dark pages.
+Each function draws on the Axes it is given, or on new ones, and returns them. Line styles, markers and hatching differ, so that
+no picture needs its colours; text takes the colours of the matplotlib style in force, which suits light and dark pages.
 """
 
 from cpmmd.plotting.batches import batch_effects, batch_series, batch_wealth, moved_columns

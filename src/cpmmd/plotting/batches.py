@@ -1,4 +1,4 @@
-"""A series of batches: p-values against the limit, how different they are, a monitor's wealth, the columns that moved."""
+"""A series of batches: p-values, how different the batches are, a monitor's evidence, the columns that changed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.plain import PlainDict
 from cpmmd.errors import InputError
 from cpmmd.plotting.style import BLUE, FILL, GREY, ORANGE, PURPLE, axes, known_fields, labelled, text
 
@@ -27,7 +28,7 @@ DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?:T(\d\d)[:.-]?
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """What a record of a series says of one batch; what it does not say has its default."""
+    """One batch of a series; what its record lacks has a default."""
 
     batch: str  # its name
     error: str | None = None  # why it could not be tested
@@ -40,23 +41,21 @@ class Batch:
     time: str | datetime | None = None  # of the test
     method: str | None = None
     seed: int | None = None
-    # Of a monitor: its wealth after the batch (nan without one), whether there is an alarm, and the batch that it began with.
+    # Of a monitor: its evidence after the batch (nan without one), whether there is an alarm, and its estimated first batch.
     wealth: float = math.nan
     alarm: bool | None = None
-    alpha: float = 0.05  # probability of a false alarm, ever
+    alpha: float = 0.05  # of a monitor: the false-alarm probability
     number: int = 0
     episode: int = 0
     since: str | None = None
     since_number: int | None = None
-    columns: Sequence[str] = ()  # those that moved, most first
+    columns: Sequence[str] = ()  # those that changed, most first
 
     @classmethod
-    def of(cls, record: Mapping[str, object] | Batch) -> Batch:
-        """Return a record as a batch; nothing is found where it could not be tested."""
-        if isinstance(record, Batch):
-            return record
+    def of(cls, record: Mapping[str, object]) -> Batch:
+        """Return a record as a batch."""
         nothing = {} if record.get("error") is None else {"pvalue": None, "reject": None}
-        record = {"auc": record.get("effect"), **record}
+        record = {"auc": record.get("effect"), "columns": record.get("leading_columns"), **record}
         return cls(**known_fields(cls, {**record, **nothing, "batch": str(record["batch"])}))
 
     @property
@@ -94,34 +93,50 @@ class Batch:
             return None
 
 
-Records = Sequence[Mapping[str, object] | Batch]
+class Answer(Protocol):
+    """An answer of a detector or a monitor."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns that changed most."""
+
+    def to_dict(self) -> PlainDict:
+        """Return its record."""
+
+
+Records = Sequence[Mapping[str, object] | Answer | Batch]
 
 
 def read_batches(records: Records, *needed: str) -> list[Batch]:
-    """Return records as batches, each checked to have a name and, unless it could not be tested, the needed fields."""
+    """Return records as batches; each must have a name and, unless it could not be tested, the needed fields."""
     if not len(records):
-        raise InputError("A series needs at least one batch. Got none; test a batch first.")
+        raise InputError("A series must have at least one batch. Got none; test a batch first.")
+    batches = []
     for number, record in enumerate(records):
         if isinstance(record, Batch):
+            batches.append(record)
             continue
+        if not isinstance(record, Mapping):
+            record = {**record.to_dict(), "columns": record.columns}
         wanted = ("batch",) if record.get("error") is not None else ("batch", *needed)
         absent = [key for key in wanted if record.get(key) is None]
         if absent:
-            raise InputError(f"Each batch needs {', '.join(wanted)}. Batch {number} lacks {', '.join(absent)}; add them.")
-    return [Batch.of(record) for record in records]
+            raise InputError(f"Each batch must have {', '.join(wanted)}. Batch {number} lacks {', '.join(absent)}; add them.")
+        batches.append(Batch.of(record))
+    return batches
 
 
 def batch_series(records: Records, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
-    """Draw the p-values of a series of batches, smaller ones higher, with the limit ``alpha``.
+    """Draw the p-values of a series of batches, smaller ones higher, with the significance level.
 
     Parameters
     ----------
     records : sequence of mapping
-        One mapping for each batch, in order: ``batch`` (its name), ``pvalue``, ``reject`` and, where p-values were adjusted for
-        their number, ``adjusted``, which is then drawn; ``batch`` and ``error`` of one that could not be tested. Where each name
-        has a date, such as 2024-03-05 or 20240305, batches stand at their dates.
+        Answers of a detector or monitor, or one mapping for each batch, in order: ``batch`` (its name), ``pvalue``, ``reject``
+        and, where p-values are adjusted for their number, ``adjusted``, which is then drawn. A batch that could not be tested
+        has ``batch`` and ``error``. Where each name has a date, such as 2024-03-05 or 20240305, batches are drawn at their dates.
     alpha : float
-        The limit.
+        Significance level.
     ax : matplotlib Axes, optional
         Where to draw it.
 
@@ -140,16 +155,16 @@ def batch_series(records: Records, *, alpha: float = 0.05, ax: Axes | None = Non
     """
     batches, ax = in_order(read_batches(records, "pvalue")), axes(ax)
     values = np.array([batch.judged_p for batch in batches])
-    _draw(ax, batches, values, alpha, f"limit {alpha:g}")
+    _draw(ax, batches, values, alpha, f"significance level {alpha:g}")
     ax.set_yscale("log")
     lowest = min([alpha, *values[~np.isnan(values)].tolist()])
-    ax.set_ylim(1.5, lowest / 4)  # upside down: alarms stand out at the top, below the legend
+    ax.set_ylim(1.5, lowest / 4)  # upside down: small p-values are at the top, below the legend
     adjusted = any(batch.adjusted is not None for batch in batches)
     return labelled(ax, y="p-value, adjusted for the number of batches" if adjusted else "p-value", columns=4)
 
 
 def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
-    """Draw how different the batches of a series are: p-values cannot say, since they have a smallest one.
+    """Draw how different the batches of a series are, by an effect size: p-values have a lower bound.
 
     Parameters
     ----------
@@ -175,45 +190,45 @@ def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
     batches, ax = in_order(read_batches(records)), axes(ax)
     field = size_field(batches) or "auc"
     values = np.array([getattr(batch, field) for batch in batches], dtype=np.float64)  # None is nan
-    _draw(ax, batches, values, 0.5 if field == "auc" else 0.0, "no difference at all")
+    _draw(ax, batches, values, 0.5 if field == "auc" else 0.0, "no difference")
     return labelled(ax, y="AUC" if field == "auc" else "statistic", columns=4)
 
 
 def size_field(batches: Sequence[Batch]) -> str | None:
-    """Return which field says how different batches are; None where none does."""
+    """Return the field that measures how different batches are; None without any."""
     return next((name for name in ("auc", "statistic") if any(getattr(b, name) is not None for b in batches)), None)
 
 
 def _draw(ax: Axes, batches: Sequence[Batch], values: Array, limit: float, meaning: str) -> None:
-    """Draw one value for each batch over its place or date, a cross for each that could not be tested, and a limit."""
+    """Draw one value for each batch over its place or date, a cross for each that could not be tested, and a reference line."""
     failed = np.array([batch.failed for batch in batches])
     found = np.array([bool(batch.reject) for batch in batches])
     calm, places = ~found & ~failed, _places(ax, batches)
     ax.plot(places[~failed], values[~failed], color=GREY, linewidth=0.8)
     _mark(ax, places, values, calm, found, ("no difference found", "different"))
     if failed.any():
-        foot, on_axis = np.zeros(np.count_nonzero(failed)), ax.get_xaxis_transform()  # whatever the values are
+        foot, on_axis = np.zeros(np.count_nonzero(failed)), ax.get_xaxis_transform()  # at the foot, whatever the values are
         cross = ax.plot(places[failed], foot, "x", transform=on_axis, clip_on=False, color=PURPLE, label="not tested")[0]
         cross.set(markersize=8, markeredgewidth=2)
     ax.axhline(limit, color=GREY, linestyle="--", label=meaning)
 
 
 def _mark(ax: Axes, places: Array, values: Array, calm: Array, found: Array, names: tuple[str, str]) -> None:
-    """Mark quiet batches with circles, and the others with triangles."""
+    """Mark quiet batches with circles, the others with triangles."""
     ax.plot(places[calm], values[calm], color=BLUE, marker="o", fillstyle="none", linestyle="none", label=names[0])
     ax.plot(places[found], values[found], color=ORANGE, marker="^", markersize=9, linestyle="none", label=names[1])
 
 
 def batch_wealth(records: Records, *, alpha: float = 0.05, ax: Axes | None = None) -> Axes:
-    """Draw the wealth of a monitor over its batches, the limit 1 / ``alpha``, and the batches since the estimated change.
+    """Draw the evidence of a monitor over its batches, the limit 1 / ``alpha``, and the batches since the estimated change.
 
     Parameters
     ----------
     records : sequence of mapping
-        One mapping for each batch, in order, as :meth:`cpmmd.MonitorAnswer.to_dict` returns them: ``batch``, ``number``,
-        ``wealth``, ``alarm``, ``since_number``, ``episode``.
+        Answers of a monitor, or what their ``to_dict`` returns, in order: ``batch``, ``number``, ``wealth`` (the evidence),
+        ``alarm``, ``since_number``, ``episode``.
     alpha : float
-        Probability of a false alarm, ever.
+        False-alarm probability.
     ax : matplotlib Axes, optional
         Where to draw it.
 
@@ -229,7 +244,7 @@ def batch_wealth(records: Records, *, alpha: float = 0.05, ax: Axes | None = Non
     >>> day = {"batch": "monday", "number": 1, "wealth": 0.8, "alarm": False, "since_number": None, "episode": 0}
     >>> later = {"batch": "tuesday", "number": 2, "wealth": 40.0, "alarm": True, "since_number": 2, "episode": 0}
     >>> plotting.batch_wealth([day, later], ax=Figure().subplots()).get_ylabel()
-    'wealth'
+    'evidence'
     """
     batches, ax = read_batches(records, "wealth"), axes(ax)
     places, wealth = _places(ax, batches), np.array([float(batch.wealth) for batch in batches])
@@ -244,19 +259,20 @@ def batch_wealth(records: Records, *, alpha: float = 0.05, ax: Axes | None = Non
             label = "_"  # once in the legend
     alarm = np.array([bool(batch.alarm) for batch in batches])
     _mark(ax, places, wealth, ~alarm, alarm, ("quiet", "alarm"))
-    ax.axhline(1 / alpha, color=GREY, linestyle="--", label=f"limit {1 / alpha:g}")
+    ax.axhline(1 / alpha, color=GREY, linestyle="--", label=f"{1 / alpha:g}, needed for an alarm")
     ax.set_yscale("log")
     ax.set_ylim(min(0.1, wealth.min() / 2), max(wealth.max(), 1 / alpha) * 4)
-    return labelled(ax, y="wealth", columns=4)
+    return labelled(ax, y="evidence", columns=4)
 
 
 def moved_columns(records: Records, *, ax: Axes | None = None) -> Axes:
-    """Draw which columns moved in which batches, those that did so most often first.
+    """Draw which columns changed in which batches, those that changed most often first.
 
     Parameters
     ----------
     records : sequence of mapping
-        As for :func:`batch_wealth`, with ``columns``: the names of those that moved, most first.
+        Answers of a detector or monitor, or one mapping for each batch, in order, with ``columns`` or ``leading_columns``: the
+        names of those that changed, most first.
     ax : matplotlib Axes, optional
         Where to draw it.
 
@@ -277,29 +293,29 @@ def moved_columns(records: Records, *, ax: Axes | None = None) -> Axes:
     places, names = _places(ax, batches), [name for name, _ in column_counts(batches).most_common(MOST_COLUMNS)]
     for height, name in enumerate(names):
         leading = np.array([name in batch.columns[:1] for batch in batches])
-        moved = np.array([name in batch.columns[1:] for batch in batches])
-        for which, marker, colour, label in ((leading, "s", ORANGE, "moved most"), (moved, "o", BLUE, "moved")):
+        changed = np.array([name in batch.columns[1:] for batch in batches])
+        for which, marker, colour, label in ((leading, "s", ORANGE, "changed most"), (changed, "o", BLUE, "changed")):
             here, named = places[which], label if height == 0 else None
             ax.plot(here, np.full(len(here), height), marker=marker, color=colour, linestyle="none", label=named)
     ax.set_yticks(range(len(names)), [text(name) for name in names])
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
     pad = 0.05 * np.ptp(places) or 0.5
     ax.set_xlim(places.min() - pad, places.max() + pad)
     return labelled(ax)
 
 
 def column_counts(batches: Iterable[Batch]) -> Counter[str]:
-    """Count the batches in which each column moved."""
+    """Count the batches in which each column changed."""
     return Counter(name for batch in batches for name in batch.columns)
 
 
-# When batches are from: the date in their names, or the day they were tested on.
+# Dates of batches: the date in their names, or the day of their test.
 
 
 def _own_dates(batches: Sequence[Batch]) -> list[datetime] | None:
     """Return the dates in the names of all batches, None unless each has one.
 
-    A batch that could not be tested and has none stands with the one before it: a wrong name takes no other's date away.
+    A batch that could not be tested and has no date gets that of the batch before it.
     """
     dates: list[datetime] = []
     for batch in batches:
@@ -313,15 +329,15 @@ def _own_dates(batches: Sequence[Batch]) -> list[datetime] | None:
 
 
 def in_order(batches: Sequence[Batch]) -> list[Batch]:
-    """Return batches by the dates in their names where each has one, else as they came."""
+    """Return batches by the dates in their names where each has one, else in the order given."""
     dates = _own_dates(batches)
     return list(batches) if dates is None else [batches[i] for i in sorted(range(len(batches)), key=dates.__getitem__)]
 
 
 def _axis_dates(batches: Sequence[Batch]) -> tuple[list[datetime], str] | None:
-    """Return where batches stand on an axis of time, and what it shows; None where their order says more.
+    """Return the dates of batches on an axis of time, and its label; None where they are drawn one after the other.
 
-    Their own dates; without any, the days they were tested on where no two share one (a call tests many within a minute).
+    The dates are their own; without any, the days of their tests, if no two share one (a call tests many within a minute).
     """
     dates = _own_dates(batches)
     if dates is not None:
@@ -334,7 +350,7 @@ def _axis_dates(batches: Sequence[Batch]) -> tuple[list[datetime], str] | None:
 
 
 def _places(ax: Axes, batches: Sequence[Batch]) -> Array:
-    """Return where batches stand on the axis, at their dates or one after the other, and name them there."""
+    """Return the places of batches on the axis, at their dates or one after the other, and label them."""
     dated = _axis_dates(batches)
     if dated is None:
         shown = range(0, len(batches), -(-len(batches) // NAMES))
@@ -343,7 +359,7 @@ def _places(ax: Axes, batches: Sequence[Batch]) -> Array:
         return np.arange(float(len(batches)))
     import matplotlib.dates
 
-    ticks: Any = matplotlib.dates  # it has no types
+    ticks: Any = matplotlib.dates  # has no types
     locator = ticks.AutoDateLocator(minticks=3, maxticks=NAMES)
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(ticks.ConciseDateFormatter(locator))

@@ -30,7 +30,7 @@ SHADES = ("#e8962e", "#8c8c8c", "#2458a8")
 
 
 def column_differences(subject: Subject, *, ax: Axes | None = None) -> Axes:
-    """Draw how far the samples are apart in each column, the columns that differ beyond chance filled.
+    """Draw the distance between the samples in each column; columns that differ significantly are filled.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def column_differences(subject: Subject, *, ax: Axes | None = None) -> Axes:
     >>> from cpmmd import plotting, two_sample_test
     >>> result = two_sample_test(range(40), range(20, 60), rng=0)
     >>> plotting.column_differences(result, ax=Figure().subplots()).get_xlabel()
-    'distance of the samples (% of the rows)'
+    'distance between the samples (% of the rows)'
     """
     ax, explanation = axes(ax), explanation_of(subject)
     columns = explanation.columns[:BARS]
@@ -59,14 +59,14 @@ def column_differences(subject: Subject, *, ax: Axes | None = None) -> Axes:
             ax.barh(place, distance, height=0.7, **area(BLUE, "///"))
         else:
             ax.barh(place, distance, height=0.7, facecolor="none", edgecolor=GREY)
-        said = column.words if found else f"p = {column.pvalue:.2g}"
-        ax.annotate(f" {text(said, 32)}", (distance, place), va="center", fontsize="small")
+        label = column.words if found else f"p = {column.pvalue:.2g}"
+        ax.annotate(f" {text(label, 32)}", (distance, place), va="center", fontsize="small")
     ax.set_yticks(places, [text(column.label) for column in columns])
     farthest = max([100 * column.distance for column in columns] + [1.0])
     step = next(size for size in (1, 2, 5, 10, 20, 25) if farthest / size <= 5 or size == 25)
     ax.set_xticks(np.arange(0, farthest + step / 2, step))
-    ax.set_xlim(0, 1.6 * farthest)  # words stand beside the bars
-    ax.set_xlabel("distance of the samples (% of the rows)")
+    ax.set_xlim(0, 1.6 * farthest)  # leaves room for words beside the bars
+    ax.set_xlabel("distance between the samples (% of the rows)")
     left = len(explanation.columns) - len(columns)
     if left:
         ax.annotate(f"and {left} more", (1, 0), xycoords="axes fraction", ha="right", va="bottom", fontsize="small")
@@ -76,7 +76,7 @@ def column_differences(subject: Subject, *, ax: Axes | None = None) -> Axes:
 def column_distributions(subject: Subject, *, ax: Axes | None = None) -> Axes:
     """Draw how the columns that differ most are distributed in X (above the line) and Y (below).
 
-    Each band spans its own range, which is under the column's name; categories, booleans and counts are bars, a pair for each
+    Each band spans its own range, which is below the column's name; categories, booleans and counts have a pair of bars for each
     value.
 
     Parameters
@@ -114,7 +114,7 @@ def column_distributions(subject: Subject, *, ax: Axes | None = None) -> Axes:
 
 
 def _bars(ax: Axes, level: int, column: ColumnDifference, shown: Histogram) -> str:
-    """Draw the shares of one column's classes, X up and Y down, and say what they span."""
+    """Draw the shares of one column's bins, X up and Y down, and return their range in words."""
     width = 1 / len(shown.x)
     tallest = max(*shown.x, *shown.y) or 1.0
     centres = [(position + 0.5) * width for position in range(len(shown.x))]
@@ -133,7 +133,7 @@ def _bars(ax: Axes, level: int, column: ColumnDifference, shown: Histogram) -> s
 
 
 def witness_densities(subject: Subject, *, ax: Axes | None = None) -> Axes:
-    """Draw the distribution of the witness over the rows of each sample: the less they overlap, the better it tells them apart.
+    """Draw the distribution of the witness over the rows of each sample: the less they overlap, the higher the AUC.
 
     Parameters
     ----------
@@ -174,9 +174,9 @@ def witness_densities(subject: Subject, *, ax: Axes | None = None) -> Axes:
 def pool_map(subject: Subject, *, ax: Axes | None = None) -> Axes:
     """Draw the explained rows in the plane, coloured by their witness.
 
-    Two columns are drawn as they are, one against the witness. More are projected: principal components of the standardised
-    columns, each weighted by the distance of the samples in it, so that the map shows where the samples differ rather than where
-    they vary.
+    Two columns are drawn as they are, one column against the witness. More are projected: on principal components of the
+    standardised columns, each weighted by the distance between the samples in it, so that the map shows where the samples differ
+    rather than where they vary.
 
     Parameters
     ----------
@@ -204,14 +204,14 @@ def pool_map(subject: Subject, *, ax: Axes | None = None) -> Axes:
     drawn = np.sort(np.random.default_rng(0).permutation(len(rows))[:POINTS])
     rows, witness = rows[drawn], witness[drawn]
     places, labels = _places(pool, preparation, rows, witness, explanation)
-    low, high = np.quantile(places, [0.01, 0.99], axis=0)  # the farthest rows go to the border, and squeeze no other
+    low, high = np.quantile(places, [0.01, 0.99], axis=0)  # outlying rows go to the border
     places = np.clip(places, low - (high - low) / 2, high + (high - low) / 2)
     _scatter(ax, places, rows < pool.m, witness, [text(in_header(name), 24) for name in explanation.names])
     return labelled(ax, *labels)
 
 
 def _pool_rows(pool: Pool, numbers: Rows, side: int) -> Rows:
-    """Return the pool's rows of row numbers in one sample as it was passed in."""
+    """Return rows of the pool, given row numbers in one sample as it was passed."""
     start, stop = ((0, pool.m), (pool.m, pool.m + pool.n))[side]
     kept = np.arange(stop - start) if pool.kept is None else pool.kept[start:stop]
     return start + np.searchsorted(kept, numbers)
@@ -242,8 +242,8 @@ def _project(
         weight[:] = 1.0
     kept = np.argsort(-weight, kind="stable")[:ENCODED]
     centred = matrix[:, kept] - matrix[:, kept].mean(axis=0)
-    spread = centred.std(axis=0)
-    scaled = weight[kept] * centred / np.where(spread > 0, spread, 1.0)
+    sd = centred.std(axis=0)
+    scaled = weight[kept] * centred / np.where(sd > 0, sd, 1.0)
     _, _, directions = np.linalg.svd(scaled, full_matrices=False)
     directions = np.vstack([directions, np.zeros((2, len(kept)))])[:2]
     places = scaled @ directions.T

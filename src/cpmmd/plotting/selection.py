@@ -1,4 +1,4 @@
-"""How the test went: the null distribution, the criterion over bandwidths, the course of training; power over sizes."""
+"""How the test was done: null distribution, criterion over bandwidths, course of training; power over sample sizes."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from cpmmd.plotting.style import (
     outcome_of,
     text,
 )
-from cpmmd.procedures.outcome import ClassPath
+from cpmmd.procedures.outcome import TestResult
 from cpmmd.selection.values import BandwidthPath, Selection, TrainingHistory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BINS = 40
-MOST_TICKS = 12  # members of a class that are all named
+MOST_TICKS = 12  # members of a class that all have a tick
 LABEL = 40  # characters of a class in the legend: the longest name is shown whole
 SAME_SCALE = 5.0  # a criterion that is more times larger than the squared MMD gets the other axis
 HATCHES = ("///", "...", "\\\\\\", "xxx", "---")
 
 
 def null_distribution(subject: Subject, *, ax: Axes | None = None) -> Axes:
-    """Draw the statistic among its values under relabelings.
+    """Draw the statistic and its null distribution.
 
     Parameters
     ----------
@@ -65,18 +65,18 @@ def null_distribution(subject: Subject, *, ax: Axes | None = None) -> Axes:
     null = np.asarray(result.null_distribution, dtype=float)
     null = null[np.isfinite(null)]
     bins = min(BINS, max(len(null) // 5, 1))
-    ax.hist(null, bins=bins, label="under relabelings", **area(BLUE, "//"))
-    # p <= alpha when fewer than alpha (B + 1) relabelings reach the statistic; decimals of alpha round either way
+    ax.hist(null, bins=bins, label="permutations", **area(BLUE, "//"))
+    # p <= alpha when fewer than alpha (B + 1) permutations reach the statistic; decimals of alpha round either way
     rank = int(np.floor(result.alpha * (len(null) + 1) + 1e-9))
     if rank >= 1:
         limit = float(np.sort(null)[-rank])
-        ax.axvline(limit, color=GREY, linestyle="--", label=f"limit at level {result.alpha:g}")
-    ax.axvline(result.statistic, color=ORANGE, linewidth=2.5, label=f"these samples, p = {result.pvalue:.3g}")
-    return labelled(ax, "statistic", "number of relabelings")
+        ax.axvline(limit, color=GREY, linestyle="--", label=f"limit at significance level {result.alpha:g}")
+    ax.axvline(result.statistic, color=ORANGE, linewidth=2.5, label=f"observed, p = {result.pvalue:.3g}")
+    return labelled(ax, "statistic", "number of permutations")
 
 
 def criterion_path(subject: Subject, *, ax: Axes | None = None) -> Axes:
-    """Draw the criterion with its penalty: the split tests' J over bandwidths, or the full-sample test's scores of every member.
+    """Draw the criterion and its penalty: over the bandwidths of a split test, or over all members of a full-sample test.
 
     Parameters
     ----------
@@ -99,11 +99,11 @@ def criterion_path(subject: Subject, *, ax: Axes | None = None) -> Axes:
     outcome = outcome_of(subject)
     if outcome.selection is not None and isinstance(outcome.selection.path, BandwidthPath):
         return _bandwidth_path(outcome.selection, outcome.selection.path, axes(ax))
-    if any(len(one.bandwidths) for one in outcome.classes):
-        return _class_paths(outcome.classes, outcome.selected_class, axes(ax))
+    if any(len(path.bandwidths) for path in outcome.classes):
+        return _class_paths(outcome, axes(ax))
     raise InputError(
         f"A criterion path needs a test that searches bandwidths: cp-full, or a split test of Bandwidth or Polynomial. Got "
-        f"{text(outcome.method)}; trained kernels have a training_history, others choose nothing."
+        f"{text(outcome.method)}. Draw training_history for a trained kernel, null_distribution for any test."
     )
 
 
@@ -114,7 +114,7 @@ def _bandwidth_path(selection: Selection, path: BandwidthPath, ax: Axes) -> Axes
     if selection.c1:
         penalty = selection.c1 * path.complexity
         ax.plot(path.bandwidths, penalty, color=PURPLE, linestyle=":", linewidth=2, label="complexity penalty")
-        # Keep to what competes: at the narrowest bandwidths the penalty is many times anything else.
+        # The penalty at the narrowest bandwidths would make everything else flat.
         top = max(float(path.mmd2.max()), float(path.criterion.max()), np.finfo(float).tiny)
         ax.set_ylim(-1.2 * top, 1.5 * top)
     best = int(np.argmax(path.criterion))
@@ -125,30 +125,32 @@ def _bandwidth_path(selection: Selection, path: BandwidthPath, ax: Axes) -> Axes
     return labelled(ax, "bandwidth", "value on the training half")
 
 
-def _class_paths(paths: Sequence[ClassPath], chosen: ClassPath | None, ax: Axes) -> Axes:
-    """Draw the members of every class side by side: bandwidth by spectral parameter, with the class's complexity as a level."""
+def _class_paths(outcome: TestResult, ax: Axes) -> Axes:
+    """Draw the members of every class side by side, bandwidth by spectral parameter, with the class's penalty as a line."""
     start, ticks = 0, []
-    for one, (colour, line, marker) in zip(paths, cycle(CURVES)):
-        places = np.arange(start, start + len(one.scores))
-        ax.plot(places, one.scores, color=colour, linestyle=line, marker=marker, markersize=4, label=text(one.label, LABEL))
+    for path, (colour, line, marker) in zip(outcome.classes, cycle(CURVES)):
+        places = np.arange(start, start + len(path.scores))
+        ax.plot(places, path.scores, color=colour, linestyle=line, marker=marker, markersize=4, label=text(path.label, LABEL))
         ends = [start - 0.4, places[-1] + 0.4]
-        ax.plot(ends, [one.penalty] * 2, color=colour, linestyle=":", linewidth=2)
-        if one is chosen and one.selected is not None:
-            place = places[one.selected], one.scores[one.selected]
-            ax.plot(*place, color=colour, marker="*", markersize=14, linestyle="none", label="chosen")
+        ax.plot(ends, [path.penalty] * 2, color=colour, linestyle=":", linewidth=2)
+        if path.selected is not None:
+            place = places[path.selected], path.scores[path.selected]
+            ax.plot(*place, color=colour, marker="*", markersize=14, linestyle="none", label="kernel")
+        if outcome.kernel_note and path is outcome.statistic_class:
+            ax.plot(places[path.best], path.evidence, color=colour, marker="D", markersize=9, linestyle="none", label="statistic")
         # All members are named where they are few, else the first and the last.
         for k in range(len(places)) if len(places) <= MOST_TICKS else (0, len(places) - 1):
-            bandwidth = f"{one.bandwidths[k]:.3g}" if len(one.bandwidths) else "fixed"
-            gamma = f", {one.gammas[k]:.0e}" if len(one.gammas) and np.isfinite(one.gammas[k]) else ""
+            bandwidth = f"{path.bandwidths[k]:.3g}" if len(path.bandwidths) else "fixed"
+            gamma = f", {path.gammas[k]:.0e}" if len(path.gammas) and np.isfinite(path.gammas[k]) else ""
             ticks.append((int(places[k]), bandwidth + gamma))
         start = int(places[-1]) + 2
-    ax.plot([], [], color=GREY, linestyle=":", linewidth=2, label="complexity of the class")
+    ax.plot([], [], color=GREY, linestyle=":", linewidth=2, label="penalty of the class")
     ax.set_xticks([place for place, _ in ticks], [name for _, name in ticks], rotation=90, fontsize=7)
-    return labelled(ax, "bandwidth, each class in its own units,\nand spectral parameter where there is one", "evidence, -log p")
+    return labelled(ax, "bandwidth, each class in its own units,\nand spectral parameter where there is one", "score, -log p")
 
 
 def training_history(subject: Subject, *, ax: Axes | None = None) -> Axes:
-    """Draw criterion, squared MMD and spectral product over the steps of training; the product has the axis on the right.
+    """Draw criterion, squared MMD and spectral product over the steps of training; the product is on the right axis.
 
     Parameters
     ----------
@@ -171,7 +173,8 @@ def training_history(subject: Subject, *, ax: Axes | None = None) -> Axes:
     outcome = outcome_of(subject)
     if outcome.selection is None or not isinstance(outcome.selection.path, TrainingHistory):
         raise InputError(
-            f"A training history needs a trained kernel, as cp-deep or liu have. Got {text(outcome.method)}; see criterion_path."
+            f"A training history needs a trained kernel, such as that of cp-deep or liu. Got {text(outcome.method)}; "
+            "draw criterion_path."
         )
     ax, path = axes(ax), outcome.selection.path
     right, step = ax.twinx(), path.steps
@@ -191,7 +194,7 @@ def training_history(subject: Subject, *, ax: Axes | None = None) -> Axes:
 
 @dataclass(frozen=True)
 class PowerPoint:
-    """The power at one size."""
+    """Power at one sample size."""
 
     size: int
     power: float
@@ -217,9 +220,9 @@ def power_curves(table: Any, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     table : PowerTable, StudyTable or sequence of mapping
-        Rows (or an object that has them as ``rows``), each a mapping or an object with ``size`` and ``power`` and, where known,
-        ``low`` and ``high`` (an interval), ``observed`` (a simulated power), ``method``. A ``target`` of the table is drawn as
-        a line.
+        Rows (or an object with ``rows``), each a mapping or an object with ``size`` and ``power`` and, where known, ``low`` and
+        ``high`` (a confidence interval), ``observed`` (a simulated power), ``method``. The ``target`` of a table is drawn as a
+        line.
     ax : matplotlib Axes, optional
         Where to draw it.
 
@@ -238,15 +241,15 @@ def power_curves(table: Any, *, ax: Axes | None = None) -> Axes:
     """
     points = [PowerPoint.of(row) for row in getattr(table, "rows", table)]
     if not points:
-        raise InputError("Power curves need at least one row with 'size' and 'power'. Got none.")
+        raise InputError("Power curves need at least one row with 'size' and 'power'. Got none; pass the table of a power study.")
     ax = axes(ax)
     for number, name in enumerate(dict.fromkeys(point.method for point in points)):
         _curve(ax, sorted((point for point in points if point.method == name), key=lambda point: point.size), name, number)
     target = getattr(table, "target", None)
     if target is not None:
-        ax.axhline(target, color=GREY, linestyle=":", label=f"wanted: {target:.2f}")
+        ax.axhline(target, color=GREY, linestyle=":", label=f"target {target:.2f}")
     ax.set_xscale("log")
-    shown: list[int] = []  # the sizes themselves, as many as fit: 10^2 is no number of rows
+    shown: list[int] = []  # the sizes themselves, as many as fit
     for size in sorted({point.size for point in points}):
         if not shown or size >= 1.3 * shown[-1]:
             shown.append(size)
@@ -264,7 +267,7 @@ def _curve(ax: Axes, points: Sequence[PowerPoint], name: str | None, number: int
     low, high = [p.low for p in points if p.low is not None], [p.high for p in points if p.high is not None]
     if len(low) == len(high) == len(points):
         hatch = HATCHES[number % len(HATCHES)]
-        ax.fill_between(sizes, low, high, linewidth=0, label=f"{label}: interval", **area(colour, hatch, FILL / 2))
+        ax.fill_between(sizes, low, high, linewidth=0, label=f"{label}: confidence interval", **area(colour, hatch, FILL / 2))
     seen = [(point.size, point.observed) for point in points if point.observed is not None]
     if seen:
         ax.plot(*zip(*seen, strict=True), color=colour, marker="x", markersize=7, linestyle="none", label=f"{label}: simulated")
@@ -272,4 +275,4 @@ def _curve(ax: Axes, points: Sequence[PowerPoint], name: str | None, number: int
     if beyond:
         inside = [point.size for point in points if not point.extrapolated]
         edge = np.sqrt(max(inside) * min(beyond)) if inside else min(beyond)
-        ax.axvline(edge, color=GREY, linestyle="--", label="beyond this the pilot has no rows")
+        ax.axvline(edge, color=GREY, linestyle="--", label="beyond the pilot's rows")

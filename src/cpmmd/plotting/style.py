@@ -1,4 +1,4 @@
-"""What all pictures share: axes, colours that stand on white and on black, and text that cannot turn into formulas."""
+"""What all pictures share: axes, colours for light and dark pages, and text that is never read as a formula."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def area(colour: str, hatch: str, opacity: float = FILL) -> Area:
 
 
 def text(name: str, longest: int = 28) -> str:
-    """Return a name from the data as text for a picture: one line, cut to length, its dollars no start of a formula."""
+    """Return a name from the data as text for a picture: one line, cut to length, dollar signs escaped."""
     return sanitize(name, longest).replace("$", r"\$")
 
 
 def labelled(
     ax: Axes, x: str = "", y: str = "", *, columns: int = 2, title: str = "", handles: Sequence[Artist] | None = None
 ) -> Axes:
-    """Name the axes, add a legend above them, where it hides nothing, and return them."""
+    """Label the axes, add a legend above them, and return them."""
     ax.set(**({"xlabel": x} if x else {}), **({"ylabel": y} if y else {}))
     shown = ax.get_legend_handles_labels()[0] if handles is None else handles
     look = {"frameon": False, "fontsize": "small", "title_fontsize": "small", "bbox_to_anchor": (0.5, 1.0), "borderaxespad": 0.2}
@@ -87,13 +87,13 @@ def labelled(
 
 
 def density(values: Array, grid: Array) -> Array:
-    """Return a smooth density of values (of some, when there are very many), of a single value a peak."""
+    """Return a smooth density of values (of a subset, when there are very many); a single value gives a peak."""
     from scipy.stats import gaussian_kde
 
     values, step = values[:: max(1, len(values) // SMOOTHED)], float(grid[1] - grid[0])
-    spread = max(float(values.std(ddof=1)) if len(values) > 1 else 0.0, step)
+    sd = max(float(values.std(ddof=1)) if len(values) > 1 else 0.0, step)
     # Silverman's rule by hand: gaussian_kde refuses equal values
-    width = spread * (4 / (3 * len(values))) ** 0.2
+    width = sd * (4 / (3 * len(values))) ** 0.2
     if values.std() > step:
         return np.asarray(gaussian_kde(values, bw_method=width / values.std(ddof=1))(grid))
     apart = (grid - values.mean()) / width
@@ -101,11 +101,11 @@ def density(values: Array, grid: Array) -> Array:
 
 
 def known_fields(kind: Any, record: Mapping[str, object]) -> dict[str, Any]:
-    """Return what a record says of the fields of a dataclass; None is nothing said."""
-    return {one.name: record[one.name] for one in fields(kind) if record.get(one.name) is not None}
+    """Return the values of a record that are fields of a dataclass and not None."""
+    return {field.name: record[field.name] for field in fields(kind) if record.get(field.name) is not None}
 
 
-# What a picture is of: every plot takes a result or its explanation, whichever is at hand.
+# Every plot takes a result or its explanation.
 
 
 Subject = TestResult | Explanation
@@ -115,9 +115,9 @@ def outcome_of(subject: Subject) -> TestResult:
     """Return the result that was passed, or that was explained."""
     outcome = subject.outcome if isinstance(subject, Explanation) else subject
     if outcome is None:
-        raise InputError("The picture needs a result. Got an explanation without one; pass the result itself.")
+        raise InputError("The picture needs a result. Got an explanation that was loaded without one; pass the result.")
     if not isinstance(outcome, TestResult):
-        raise InputError(f"A picture is of a result or of its explanation. Got {type(subject).__name__} instead.")
+        raise InputError(f"A picture needs a result or its explanation. Got {type(subject).__name__}; pass a TestResult.")
     return outcome
 
 

@@ -62,6 +62,7 @@ class Procedure(ABC):
 
     citations: ClassVar[tuple[str, ...]] = ()  #: keys in ``citations.bib`` of what to cite for it
     statistic_meaning: ClassVar[str] = SQUARED_MMD  #: what its statistic is, for a reader
+    cuts_groups: ClassVar[bool] = True  #: whether groups of different sizes are cut to one size before it runs
     exact: ClassVar[bool] = True  #: whether p is exact on the data as they come, not given something that looked at the labels
 
     @classmethod

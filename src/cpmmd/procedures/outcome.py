@@ -1,6 +1,6 @@
-"""What a test found: typed values that every renderer reads, and that explain and report themselves.
+"""What a test found: typed values that every renderer reads.
 
-Explanations and reports are made from results, and stand above them; a result imports them where it is asked for one.
+Explanations and reports are made from results, and so stand above them; a result imports them only when asked for one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.near_names import NearNames
+from cpmmd.core.plain import NoTruthValue, PlainDict, plain_dict
 from cpmmd.core.text import SAMPLES, pluralize, sanitize
 from cpmmd.data.design import Design
 from cpmmd.data.pool import Pool
@@ -126,12 +127,12 @@ class Splits:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The data behind a result, as the test held it: nothing is copied."""
+    """The data behind a result, not copied."""
 
     pool: Pool  #: the rows of both samples, those of X first
     tested: Rows | None = None  #: row numbers of the pool that the statistic saw, ascending; None for all
     trained: Rows | None = None  #: those that chose the kernel and were not tested, ascending; None where there are none
-    units: Layout | None = None  #: what was relabelled, and how: None where the method drew signs of pairs instead
+    units: Layout | None = None  #: what was permuted, and how; None where the method drew signs of pairs instead
 
     @property
     def held_out(self) -> bool:
@@ -145,7 +146,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TestResult:
+class TestResult(NoTruthValue, NearNames):
     """The answer of a two-sample test.
 
     Attributes
@@ -157,25 +158,25 @@ class TestResult:
     statistic_meaning : str
         What the statistic is, in words.
     pvalue : float
-        Counts the labels as they came: never 0.
+        Includes the observed labels, so it is never 0.
     rank : int
-        Of the observed statistic among all relabelings, 1 the largest, ties counted; of several splits, that of the median one.
+        Of the observed statistic among all permutations, 1 the largest, ties counted; of several splits, that of the median one.
     alpha : float
-        Level of the test.
+        Significance level.
     null_distribution : array
-        The statistic under the relabelings, the observed one not among them.
+        The statistic under every permutation but the observed labels.
     exhaustive : bool
-        True when every possible relabeling was used instead of random ones.
+        True when every possible permutation was used instead of random ones.
     ties : int
-        Relabelings, the observed one among them, whose statistic equals the observed one; they count against rejection.
+        Permutations, the observed labels among them, whose statistic equals the observed one; they count against rejection.
     n_permutations : int
-        The number that was asked for, as in the call that repeats the result.
+        The number that was asked for.
     sizes, tested_sizes : tuple of int
         Rows of X and Y that were compared (after any were dropped), and those that the statistic saw.
     n_columns : int or None
         Columns of the data; None where there are none, as for a kernel matrix.
     kernel : Kernel or None
-        The kernel that was tested, or that carries most of the evidence.
+        The kernel that was tested. Of a method that tests many: the one that explanations use, see ``kernel_note``.
     preparation : Preparation or None
         The coordinates that the kernel sees.
     selection : Selection or None
@@ -183,9 +184,9 @@ class TestResult:
     calibration : Calibration or None
         The constant of its penalty, where it was calibrated.
     certificate : Certificate or None
-        What the choice certifies; None where nothing is known: designs, several splits, other tests.
+        What the choice certifies; None for designs, several splits, and other tests.
     design : Design or None
-        What was exchangeable, where the call said so (groups, strata, pairs, blocks); None: all rows.
+        What is exchangeable (groups, strata, pairs, blocks); None for all rows.
     engine : Engine or None
         How the statistics were computed.
     classes : tuple of ClassPath
@@ -195,18 +196,18 @@ class TestResult:
     splits : Splits or None
         The p-values of several splits.
     exact : bool
-        Whether the p-value is exact on the data as they come (MMDAgg's is given its bandwidths, which look at the labels).
+        Whether the p-value is exact (MMDAgg's is exact given its bandwidths, which depend on the labels).
     citations : tuple of str
         Keys of what to cite.
     seed : int or None
-        What repeats the result as ``rng=``; None when a Generator was passed in.
+        Repeats the result as ``rng=seed``; None when a Generator was passed.
     notes : tuple of str
         What to bear in mind.
     evidence : Evidence or None
-        The data, for explanations: kept in memory and in pickles, never printed or in ``to_dict``; drop it with
+        The data, for explanations. Pickles have them, ``to_dict`` and printed text do not. Drop them with
         ``dataclasses.replace(result, evidence=None)``.
     call : str
-        The Python call that gives this result again; empty where no single call does.
+        The Python call that repeats the result; empty where no single call does.
 
     Examples
     --------
@@ -261,8 +262,25 @@ class TestResult:
 
     @property
     def selected_class(self) -> ClassPath | None:
-        """The class that a full-sample test took its kernel from; None for other tests."""
-        return next((one for one in self.classes if one.selected is not None), None)
+        """The class of the kernel of a full-sample test; None for other tests."""
+        return next((path for path in self.classes if path.selected is not None), None)
+
+    @property
+    def statistic_class(self) -> ClassPath | None:
+        """The class that gives a full-sample test its statistic; its kernel may be of another, see ``kernel_note``."""
+        return max(self.classes, key=lambda path: path.criterion, default=None)
+
+    @property
+    def kernel_note(self) -> str:
+        """How the kernel of a full-sample test was chosen, where it does not give the statistic; else empty."""
+        chosen, best = self.selected_class, self.statistic_class
+        if chosen is None or best is None or chosen.selected is None or (chosen is best and chosen.selected == best.best):
+            return ""
+        own = chosen.scores[chosen.selected] - chosen.penalty
+        return (
+            f"The kernel is a simpler member of {'the same' if chosen is best else 'another'} class. Its own score less penalty, "
+            f"{own:.5g}, also exceeds the statistic of every other permutation."
+        )
 
     @property
     def verdict(self) -> str:
@@ -271,7 +289,7 @@ class TestResult:
         return f"{words} (p = {self.pvalue:.4g} {'<=' if self.pvalue <= self.alpha else '>'} {self.alpha:g})."
 
     def explain(self, *, max_rows: int = 2000, top: int = 5, rng: Any = 0, names: Sequence[str] = SAMPLES) -> Explanation:
-        """Return where the samples differ: columns, pairs of columns, rows; asked again, the answer is the same object.
+        """Return where the samples differ: columns, pairs of columns, rows. A second call returns the same object.
 
         Parameters
         ----------
@@ -281,7 +299,7 @@ class TestResult:
         Returns
         -------
         Explanation
-            With ``sentence``, ``columns``, ``pairs``, ``effect``, ...; print it for a summary.
+            With ``where``, ``columns``, ``pairs``, ``auc``, ...; print it for a summary.
 
         Examples
         --------
@@ -320,9 +338,9 @@ class TestResult:
         path : str or Path, optional
             Ends in .html (one file that needs nothing else), .md or .json; without one the HTML text is only returned.
         rows : bool
-            Whether the values of the rows that speak most for the difference may appear.
+            Whether values of single rows may appear.
         command : str, optional
-            The shell command that gave the result, for the reader who wants to repeat it.
+            The shell command that repeats the result.
         title : str, optional
             What was compared.
         explanation : Explanation, optional
@@ -348,8 +366,10 @@ class TestResult:
         """
         from cpmmd.report.render import report
 
-        chosen = (explanation or self.try_explain(names)) if explain else None
-        return report(self, path, rows=rows, command=command, title=title, explanation=chosen, names=names)
+        if explain and explanation is None:
+            explanation = self.try_explain(names)
+        shown = explanation if explain else None
+        return report(self, path, rows=rows, command=command, title=title, explanation=shown, names=names)
 
     def try_explain(self, names: Sequence[str] = SAMPLES) -> Explanation | None:
         """Return the explanation; None where the data are not at hand or cannot be explained.
@@ -368,14 +388,14 @@ class TestResult:
             return None
         try:
             return self.explain(names=names)
-        except InputError:  # a kernel or sample that cannot be explained: who asks does without
+        except InputError:  # a kernel or sample that cannot be explained
             return None
 
     def _repr_html_(self) -> str:
-        """Verdict, where and a small picture, for a notebook; from the same content as the report."""
-        from cpmmd.report.render import notebook_html
+        """Return the verdict, where, and a small picture, for a notebook."""
+        from cpmmd.report.notebook import result_card
 
-        return notebook_html(self, self.try_explain())
+        return result_card(self, self.try_explain())
 
     def to_dict(self, *, null_distribution: bool = False) -> PlainDict:
         """Return the result in plain JSON types.
@@ -410,7 +430,7 @@ class TestResult:
             "notes": self.notes,
             "design": None if self.design is None else self.design.to_dict(),
             "engine": None if self.engine is None else asdict(self.engine),
-            "classes": [one.to_dict() for one in self.classes],
+            "classes": [path.to_dict() for path in self.classes],
             **{name: None if part is None else part.to_dict() for name, part in parts.items()},
         }
         if null_distribution:
@@ -422,22 +442,24 @@ class TestResult:
         """How the answer was reached, as terms and values for a person."""
         (m, n), (mt, nt) = self.sizes, self.tested_sizes
         tested = "" if (m, n) == (mt, nt) else f", {mt} v {nt} of them tested"
-        every = "all " if self.exhaustive else ""
+        others = f"{'all ' if self.exhaustive else ''}{len(self.null_distribution)} other permutations"
         facts = [
             ("method", self.method),
             ("samples", f"{self._shape}{tested}"),
             *([] if self.design is None else [("exchangeable", str(self.design))]),
-            ("statistic", f"{self.statistic:.5g}, against {every}{len(self.null_distribution)} other relabelings"),
+            ("statistic", f"{self.statistic:.5g}, compared with {others}"),
         ]
-        if self.selected_class is not None:
-            facts.append(("class", self.selected_class.name))
+        chosen, best = self.selected_class, self.statistic_class
+        if best is not None:
+            facts.append(("class", f"{best.name}{', which gives the statistic' if self.kernel_note else ''}"))
         if self.kernel is not None:
-            facts.append(("kernel", str(self.kernel)))
+            on = f" on {chosen.coordinates}" if chosen is not None and chosen.coordinates else ""
+            facts.append(("kernel", f"{self.kernel}{on}"))
         if self.calibration is not None:
             facts.append(("penalty", f"C1 = {self.calibration.c1:.4g} from {len(self.calibration.ratios)} null permutations"))
         if self.certificate is not None and not self.certificate.vacuous:
             facts.append(("certificate", self.certificate.statement))
-        return facts + [("note", note) for note in self.notes]
+        return facts + [("note", note) for note in (self.kernel_note, *self.notes) if note]
 
     def __str__(self) -> str:
         repeat = [] if self.seed is None else [("repeat with", f"rng={self.seed}")]

@@ -12,8 +12,9 @@ from cpmmd.core.arrays import Array
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
-from cpmmd.data.design import AUTO, BLOCKS_NOTE, Design, DesignOptions, all_codes, make_design
+from cpmmd.data.design import AUTO, BLOCKS_NOTE, CUT, Design, DesignOptions, all_codes, make_design
 from cpmmd.data.table import read_table
+from cpmmd.draws.group_sizes import cut_design
 from cpmmd.draws.layout import Layout, require_relabelings
 from cpmmd.engines.dense import rank_matrix
 from cpmmd.engines.fixed_kernel import Engine, rank_spectral
@@ -44,6 +45,7 @@ def kernel_matrix_test(
     strata: Any = None,
     pairs: Any = None,
     blocks: int | None = None,
+    group_sizes: str = CUT,
 ) -> TestResult:
     """Test whether two samples come from the same distribution, given the kernel matrix of both.
 
@@ -59,14 +61,16 @@ def kernel_matrix_test(
     gammas : sequence of float
         Spectral parameters, such as ``(1e-1, 1e-2, 1e-3)``: beside the squared MMD, statistics whose principal directions of the
         kernel are divided by their variance plus this share of the largest; the largest tail score is ranked, under every
-        relabeling alike. Finds what a kernel hides in directions of small variance, for the eigenvectors of the whole matrix.
+        permutation alike. Finds what a kernel hides in directions of small variance, for the eigenvectors of the whole matrix.
     alpha, n_permutations, rng, n_jobs, memory_limit, progress
-        As for :func:`two_sample_test`. All C(N, m) relabelings are used where they are fewer than ``n_permutations``.
+        As for :func:`two_sample_test`. All C(N, m) permutations are used where they are fewer than ``n_permutations``.
     groups, strata, pairs : pair of arrays, optional
         What rows belong to, an array for each sample, as for :func:`two_sample_test`. Every stratum must have rows of both
         samples.
     blocks : int, optional
-        Consecutive rows that are relabelled together.
+        Consecutive rows that are permuted as a whole.
+    group_sizes : str
+        As for :func:`two_sample_test`.
 
     Returns
     -------
@@ -87,12 +91,20 @@ def kernel_matrix_test(
     spectral = validation.gammas(gammas)
     m = validation.whole("m", m, at_least=2, at_most=len(matrix) - 2)
     count = OWN_PERMUTATIONS if n_permutations is None else n_permutations
-    design = {"groups": groups, "strata": strata, "pairs": pairs, "blocks": blocks}
+    design = {"groups": groups, "strata": strata, "pairs": pairs, "blocks": blocks, "group_sizes": group_sizes}
     plan = TestOptions(alpha=alpha, n_permutations=count, n_jobs=n_jobs, memory_limit=memory_limit, **design).plan()
     searched, held = ({"gammas": spectral}, 4) if spectral else ({}, 1)
     require_dense(plan.options.memory_limit, rows=len(matrix), matrices=held, method="The test of a kernel matrix")
     seed, generator = resolve_rng(rng)
-    made = _design(plan.design, m, len(matrix) - m)
+    made, call = (
+        _design(plan.design, m, len(matrix) - m),
+        {**searched, "alpha": alpha, "n_permutations": count, **plan.design.call},
+    )
+    typed, notes = _call(m, call, seed), list[str]()
+    if made is not None and group_sizes == CUT and (cut := cut_design(made, generator)) is not None:
+        rows, made, note = cut
+        matrix, m = matrix[np.ix_(rows, rows)], made.rows[0]
+        notes.append(note)
     with threads(plan.n_jobs), reporting_to(progress):
         ranking = _rank(matrix, m, made, spectral, plan.options, generator)
     sizes = (m, len(matrix) - m)
@@ -110,13 +122,13 @@ def kernel_matrix_test(
         sizes=sizes,
         tested_sizes=sizes,
         n_columns=None,
-        notes=(*note_powerless(ranking.smallest_pvalue, plan.options.alpha, sizes), *((BLOCKS_NOTE,) if blocks else ())),
+        notes=(*notes, *note_powerless(ranking.smallest_pvalue, plan.options.alpha, sizes), *((BLOCKS_NOTE,) if blocks else ())),
         engine=Engine("dense", covariance_rows=len(matrix) if spectral else None),
         design=made,
         exact=made is None or made.exact,
         citations=("gretton2012kernel", *(("hagrass2024spectral",) if spectral else ())),
         seed=seed,
-        call=_call(m, {**searched, "alpha": alpha, "n_permutations": count, **plan.design.call}, seed),
+        call=typed,
     )
 
 
@@ -130,13 +142,13 @@ def _design(asked: DesignOptions, m: int, n: int) -> Design | None:
     if not asked.given:
         return None
     if asked.columns or asked.blocks == AUTO:
-        raise InputError("A kernel matrix has no columns: pass an array for each sample, and blocks as a number of rows.")
+        raise InputError("A kernel matrix has no columns. Pass an array for each sample, and blocks as a number of rows.")
     design_values = [
         asked.split_design_columns(read_table(np.zeros(rows), name), name).design_values for name, rows in (("x", m), ("y", n))
     ]
     design, rows, notes = make_design(all_codes(*design_values), (m, n), asked.blocks, asked.described)
     if len(rows) < m + n:
-        raise InputError(f"Every stratum of a kernel matrix must have rows of both samples ({notes[0]}); take those rows out.")
+        raise InputError(f"Every stratum of a kernel matrix must have rows of both samples ({notes[0]}). Leave those rows out.")
     return design
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from cpmmd import registry
 from cpmmd.core import validation
-from cpmmd.data.design import DesignOptions
+from cpmmd.data.design import CUT, DesignOptions
 from cpmmd.engines.memory import DEFAULT_LIMIT
 from cpmmd.procedures.base import Procedure, RunOptions
 
@@ -29,11 +29,12 @@ class TestOptions:
     strata: Any = None
     pairs: Any = None
     blocks: int | str | None = None
+    group_sizes: str = CUT
 
     def plan(self, *, decides: bool = True) -> TestPlan:
         """Return the procedure and what it is run with, all of it checked.
 
-        A test that ``decides`` must be able to reach ``alpha`` by itself; one of a series whose evidence adds up need not.
+        A test that ``decides`` must be able to reach ``alpha`` by itself; one of a series whose evidence accumulates need not.
         """
         alpha = validation.open_unit("alpha", self.alpha)
         name, summary, procedure = registry.find_method(self.method)
@@ -44,7 +45,7 @@ class TestOptions:
         limit = DEFAULT_LIMIT if self.memory_limit is None else validation.byte_count("memory_limit", self.memory_limit)
         relabelings = validation.permutation_count(count, alpha if decides else None)
         options = RunOptions(alpha, relabelings, name, summary, limit, decides)
-        design = DesignOptions(self.groups, self.strata, self.pairs, self.blocks)
+        design = DesignOptions(self.groups, self.strata, self.pairs, self.blocks, self.group_sizes)
         return TestPlan(procedure, options, validation.missing(self.missing), validation.jobs(self.n_jobs), design)
 
 

@@ -9,7 +9,9 @@ from cpmmd import registry
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
+from cpmmd.data.design import CUT
 from cpmmd.data.pool import read_pool
+from cpmmd.draws.group_sizes import cut_groups
 from cpmmd.procedures.base import Procedure
 from cpmmd.procedures.outcome import TestResult
 from cpmmd.questions.options import TestOptions
@@ -49,6 +51,7 @@ def two_sample_test(
     strata: Any = None,
     pairs: Any = None,
     blocks: int | str | None = None,
+    group_sizes: str = CUT,
 ) -> TestResult:
     """Test whether two samples come from the same distribution.
 
@@ -62,7 +65,7 @@ def two_sample_test(
     alpha : float
         Level of the test.
     n_permutations : int, optional
-        Number of relabelings; None is the method's own (999).
+        Number of permutations; None is the method's own (999).
     rng : int, Generator, RandomState or None
         Where randomness comes from. The same seed gives the same answer, whatever the threads.
     n_jobs : int, optional
@@ -79,14 +82,18 @@ def two_sample_test(
         Called as ``progress(stage, done, total)`` by methods that take their time.
     groups : str or pair of arrays, optional
         Rows that belong together (a patient's, a machine's): a column of both samples, which is then not compared, or an array
-        for each. Whole groups are relabelled.
+        for each. Groups are permuted as a whole.
     strata : str or pair of arrays, optional
-        What may differ in its mix without being a difference (site, weekday): labels move only inside a stratum.
+        What may have another mix in the other sample (site, weekday): labels are permuted only inside a stratum.
     pairs : str or pair of arrays, optional
-        Which rows of x and y are of one subject (before and after): those change places.
+        Which rows of x and y are of one subject (before and after): labels are permuted inside each pair.
     blocks : int or "auto", optional
-        Rows in time: so many consecutive ones are relabelled together, which is approximate where dependence fades with time.
-        ``"auto"`` chooses the number from the data.
+        Rows in time: so many consecutive rows are permuted as a whole, which is approximate and assumes that dependence fades
+        with time. ``"auto"`` chooses the number from the data.
+    group_sizes : str
+        What is done where groups, or the two sides of a pair, differ in their numbers of rows. ``"cut"`` draws the same number
+        of rows from each, which is exact. ``"keep"`` tests all rows; it is exact only where groups were assigned to the samples
+        at random, or where sizes have the same distribution in both.
 
     Returns
     -------
@@ -102,10 +109,12 @@ def two_sample_test(
     >>> result.reject, result.pvalue
     (True, 0.001)
     """
-    design = (groups, strata, pairs, blocks)
+    design = (groups, strata, pairs, blocks, group_sizes)
     plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design).plan()
     seed, generator = resolve_rng(rng)
     pool = read_pool(x, y, missing=plan.missing, design=plan.design)
+    if plan.procedure.cuts_groups:
+        pool = cut_groups(pool, plan.design, generator)
     with threads(plan.n_jobs), reporting_to(progress):
         outcome = plan.procedure.run(pool, plan.options, generator)
     repeat = {

@@ -9,14 +9,14 @@ import numpy as np
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.text import SAMPLES
 from cpmmd.explain.values import Explanation
-from cpmmd.procedures.outcome import ClassPath, SingleTest, TestResult
+from cpmmd.procedures.outcome import SingleTest, TestResult
 from cpmmd.report.page import Facts, Figure, Notes, Number, Page, Section, Table, TableColumn, Text, Verdict, count, line, number
-from cpmmd.report.where import where_blocks, without_rare_levels
+from cpmmd.report.where import where_parts, without_rare_levels
 from cpmmd.selection.certificates import Certificate
 from cpmmd.selection.values import BandwidthPath, TrainingHistory
 
 QUESTION = "Are the two samples from the same distribution?"
-UNKNOWN_SEED = "given as a Generator, not recorded"
+UNKNOWN_SEED = "not recorded: a Generator was passed"
 MOST_KERNELS = 10  # rows of a table of kernels
 
 
@@ -29,7 +29,7 @@ def content(
     explanation: Explanation | None = None,
     names: Sequence[str] = SAMPLES,
 ) -> PlainDict:
-    """Return everything a report of one test says, in plain JSON types.
+    """Return the content of a report of one test, in plain JSON types.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ def content(
     rows : bool
         Whether values of single rows may appear.
     command : str, optional
-        The shell command that gave the result, if one did.
+        The shell command that repeats the result.
     title : str, optional
         What was compared; a question when None.
     explanation : Explanation, optional
-        What ``result.explain()`` returned; without one the report does not say where.
+        What ``result.explain()`` returned; None leaves out where the samples differ.
     names : sequence of str
         What the two samples are called; an explanation has its own.
 
@@ -55,9 +55,9 @@ def content(
     --------
     >>> from cpmmd import report, two_sample_test
     >>> result = two_sample_test(range(40), range(20, 60), rng=0)
-    >>> said = report.content(result, explanation=result.explain())
-    >>> said["verdict"]["headline"], [section["id"] for section in said["sections"]]
-    ('The samples differ', ['where', 'assurance', 'evidence', 'repeat'])
+    >>> page = report.content(result, explanation=result.explain())
+    >>> page["verdict"]["headline"], [section["id"] for section in page["sections"]]
+    ('The samples differ', ['where', 'assurance', 'method', 'repeat'])
     """
     return result_page(result, explanation, names, rows=rows, command=command, title=title).to_dict()
 
@@ -68,25 +68,25 @@ def result_page(
     """Return the page of one test."""
     if explanation is not None and not rows:
         explanation = without_rare_levels(explanation, result.tested_sizes)
-    unknown = Text("This result carries no rows, so it cannot say where.")
-    where = [unknown] if explanation is None else where_blocks(explanation, rows=rows)
+    unknown = Text("Not explained: no explanation was asked for, or the result does not hold its data.")
+    where = [unknown] if explanation is None else where_parts(explanation, rows=rows)
     sections = [
         Section.of("where", "Where", where),
         _assurance(result, explanation, names if explanation is None else explanation.names),
-        _evidence(result),
+        _method(result),
     ]
     return Page.of(result_verdict(result, explanation), sections, title=title or QUESTION, command=command, call=result.call)
 
 
 def result_verdict(result: TestResult, explanation: Explanation | None) -> Verdict:
-    """Return the answer, a sentence or two, and the few numbers that matter."""
+    """Return the answer, a sentence or two, and the most important numbers."""
     (m, n), (mt, nt) = result.sizes, result.tested_sizes
-    below = "at or below" if result.pvalue <= result.alpha else "above"
-    plain = f"p = {number(result.pvalue)} is {below} the level {result.alpha:g}."
+    below = "at or below" if result.reject else "above"
+    plain = f"p = {number(result.pvalue)} is {below} the significance level {result.alpha:g}."
     sentences = [plain if explanation is None else explanation.where]
     if not result.reject:
-        sentences.append("That is no proof that the samples agree: a small difference may need more rows to show.")
-    numbers = [Number("p-value", number(result.pvalue), f"level {result.alpha:g}")]
+        sentences.append("No difference found does not mean equal: more rows may show a small difference.")
+    numbers = [Number("p-value", number(result.pvalue), f"significance level {result.alpha:g}")]
     auc = None if explanation is None else explanation.auc
     if auc is not None:
         interval = f"95% confidence interval {auc.low:.2f} to {auc.high:.2f}; 0.5 is chance"
@@ -111,45 +111,43 @@ def result_verdict(result: TestResult, explanation: Explanation | None) -> Verdi
 
 
 def _assurance(result: TestResult, explanation: Explanation | None, names: Sequence[str]) -> Section:
-    """Return the section on level, resolution, certificate and remarks."""
+    """Return the section on significance level, resolution, certificate and notes."""
     mt, nt = result.tested_sizes
     tested = "all rows" if result.sizes == (mt, nt) else f"{count(mt)} of {names[0]} and {count(nt)} of {names[1]}"
     paired = explanation is not None and explanation.auc is None
     certificate = None if result.certificate is None or result.certificate.vacuous else result.certificate
     held_out = None
     if explanation is not None:
-        part = "yes: the tested rows had no part in choosing" if explanation.held_out else "no: the tested rows also chose"
-        held_out = f"{part} the kernel"
+        held_out = "yes: other rows chose the kernel" if explanation.held_out else "no: the same rows chose the kernel"
     facts = {
         "Pairs" if paired else "AUC": None if explanation is None else explanation.auc_sentence,
-        "Level": _level(result),
-        "Relabelings": _resolution(result),
+        "Significance level": _level(result),
+        "Permutations": _resolution(result),
         "Exchangeable": None if result.design is None else str(result.design),
         "Tested rows": tested,
         "Held out": held_out,
         "Certificate": None if certificate is None else certificate.statement,
         "Seed": UNKNOWN_SEED if result.seed is None else str(result.seed),
     }
-    said = () if explanation is None else explanation.notes  # how a design compares is said beside the columns
     table = None if certificate is None else _certificate(certificate)
-    return Section.of("assurance", "How sure", [Facts.of(facts), table, Notes.of([*result.notes, *said])])
+    notes = Notes.of([*result.notes, *(() if explanation is None else explanation.notes)])
+    return Section.of("assurance", "How sure", [Facts.of(facts), table, notes])
 
 
 def _level(result: TestResult) -> str:
     if result.design is not None and not result.design.exact:
-        return f"{result.alpha:g}, approximately: blocks of rows are exchangeable as far as dependence fades within their length"
+        return f"{result.alpha:g}, approximate: blocks of rows are exchangeable only if dependence fades within their length"
     if not result.exact:
-        return f"{result.alpha:g}, exact given the method's bandwidths, which look at which row is whose"
-    return f"{result.alpha:g}, exact: if both samples came from one distribution, p would fall to it at most that often"
+        return f"{result.alpha:g}, exact given the method's bandwidths, which depend on the labels"
+    return f"{result.alpha:g}, exact: the probability of a rejection under the null hypothesis is at most this"
 
 
 def _resolution(result: TestResult) -> str:
     total = len(result.null_distribution)
     if result.exhaustive:
-        return f"all {count(total + 1)}; p has no error from drawing"
+        return f"all {count(total + 1)}; p has no Monte Carlo error"
     error = np.sqrt(result.pvalue * (1 - result.pvalue) / total)
-    least = f"p cannot be below {1 / (total + 1):.2g}"
-    return f"{count(total)} at random; {least}, and has a standard error of {error:.1g} from the drawing"
+    return f"{count(total)} at random; p is at least {1 / (total + 1):.2g}, its Monte Carlo standard error is {error:.1g}"
 
 
 def _certificate(certificate: Certificate) -> Table:
@@ -169,15 +167,15 @@ def _certificate(certificate: Certificate) -> Table:
             ("Needed for power", "number", [certificate.threshold] * len(bounds)),
             ("Power certified", "flag", [bound.power_certified for bound in bounds.values()]),
         ],
-        note=f"Taken for granted: {'; '.join(certificate.assumptions)}.",
+        note=f"Assumptions: {'; '.join(certificate.assumptions)}.",
     )
 
 
-# The evidence: how the statistic compares with its relabelings, and which kernels were looked at.
+# How it was done: the statistic among its permutations, and the kernels that were compared.
 
 
-def _evidence(outcome: TestResult) -> Section:
-    said, chosen, splits = _comparison(outcome), outcome.selected_class, outcome.splits
+def _method(outcome: TestResult) -> Section:
+    comparison, splits, chosen, best = _comparison(outcome), outcome.splits, outcome.selected_class, outcome.statistic_class
     kernel = None if outcome.kernel is None else str(outcome.kernel)
     if kernel and chosen is not None and chosen.coordinates:
         kernel = f"{kernel} on {chosen.coordinates}"
@@ -190,33 +188,46 @@ def _evidence(outcome: TestResult) -> Section:
         combined = f"{len(splits.pvalues)}, with p from {ends}, combined by the rule '{splits.rule}'"
     facts = {
         "Method": f"{outcome.method}: {outcome.summary}" if outcome.summary else outcome.method,
+        "Relation to CP-MMD": _relation(outcome),
         "Statistic": f"{number(outcome.statistic)}, {outcome.statistic_meaning}",
+        "Class of the statistic": None if best is None else f"{best.label}{' coordinates' if best.coordinates else ''}",
         "Kernel": kernel,
+        "Kernel and statistic": outcome.kernel_note,
         "Penalty": penalty,
         "Splits": combined,
     }
-    histogram = Figure("null-distribution", "The statistic among its relabelings", line(f"Histogram of the relabelings. {said}"))
-    blocks = [
-        Text(line(said)),
-        histogram,
+    described = line(f"Histogram of the permuted statistics. {comparison}")
+    parts = [
+        Text(line(comparison)),
+        Figure("null-distribution", "The statistic and its permutations", described),
         *_selection_figures(outcome),
         Facts.of(facts),
-        _classes(outcome.classes[:MOST_KERNELS]) if outcome.classes else None,
+        _classes(outcome) if outcome.classes else None,
         None if outcome.collection is None else _single_tests(outcome.collection.tests),
     ]
-    return Section.of("evidence", "How it was done", blocks)
+    return Section.of("method", "How it was done", parts)
+
+
+def _relation(outcome: TestResult) -> str | None:
+    """Return what a method has of the paper's CP-MMD; None for other methods."""
+    if outcome.classes:
+        return (
+            "this library's extension of it: no rows are held out for training, and the penalty of a class is a quantile of its "
+            "scores under all permutations, not the paper's C1 G"
+        )
+    return None if outcome.calibration is None else "the paper's criterion, squared MMD less C1 G, on a training half"
 
 
 def _comparison(outcome: TestResult) -> str:
-    """Say in a sentence how p came about."""
+    """Return a sentence on how p was computed."""
     if outcome.splits is not None:
-        return f"p = {number(outcome.pvalue)} combines several splits; shown is the split with the median p-value."
+        return f"p = {number(outcome.pvalue)} combines several splits; the split with the median p-value is shown."
     others = len(outcome.null_distribution)
-    drawn = f"all {count(others)} other relabelings" if outcome.exhaustive else f"{count(others)} random relabelings"
+    drawn = f"all {count(others)} other" if outcome.exhaustive else f"{count(others)} random"
     reached = outcome.rank - 1
     return (
-        f"Of {drawn} of the rows, {count(reached) if reached else 'none'} gave a statistic at least as large as the "
-        f"observed {number(outcome.statistic)}; counting the observed one, "
+        f"{count(reached) if reached else 'None'} of {drawn} permutations gave a statistic at least as large as the observed "
+        f"{number(outcome.statistic)}. Counting the observed one, "
         f"p = {count(reached + 1)} / {count(others + 1)} = {number(outcome.pvalue)}."
     )
 
@@ -224,29 +235,34 @@ def _comparison(outcome: TestResult) -> str:
 def _selection_figures(outcome: TestResult) -> list[Figure]:
     path = None if outcome.selection is None else outcome.selection.path
     figures = []
-    if isinstance(path, BandwidthPath) or any(len(one.bandwidths) for one in outcome.classes):
-        said = f"Criterion of the kernels that were looked at. Chosen: {outcome.kernel}."
-        figures.append(Figure("criterion-path", "How the kernel was chosen", line(said)))
+    if isinstance(path, BandwidthPath) or any(len(path.bandwidths) for path in outcome.classes):
+        described = f"Criterion of every kernel that was compared. Chosen: {outcome.kernel}."
+        figures.append(Figure("criterion-path", "How the kernel was chosen", line(described)))
     if outcome.selection is not None and isinstance(path, TrainingHistory):
         steps, end = len(path.steps), number(outcome.selection.criterion)
-        said = f"Criterion and squared MMD over {steps} recorded steps; the criterion ended at {end}."
-        figures.append(Figure("training-history", "Training of the kernel", line(said)))
+        described = f"Criterion and squared MMD over {steps} recorded steps; the criterion ended at {end}."
+        figures.append(Figure("training-history", "Training of the kernel", line(described)))
     return figures
 
 
-def _classes(classes: Sequence[ClassPath]) -> Table:
+def _classes(outcome: TestResult) -> Table:
     """Table the classes of the full-sample test."""
+    classes = outcome.classes[:MOST_KERNELS]
+    gives = {outcome.selected_class: "kernel", outcome.statistic_class: "statistic"}
+    if outcome.selected_class is outcome.statistic_class:
+        gives = {outcome.statistic_class: "statistic, kernel"}
     return Table.of(
         "classes",
         "Kernel classes, each at its best member",
         [
-            ("Class", "text", [one.name for one in classes]),
-            ("Bandwidth", "number", [one.best_bandwidth for one in classes]),
-            ("Spectral parameter", "number", [one.best_gamma for one in classes]),
-            ("Squared MMD", "number", [one.mmd2[one.best] for one in classes]),
-            ("Score", "number", [one.evidence for one in classes]),
-            ("Penalty", "number", [one.penalty for one in classes]),
-            ("Score less penalty", "number", [one.criterion for one in classes]),
+            ("Class", "text", [path.label for path in classes]),
+            ("Gives", "words", [gives.get(path) for path in classes]),
+            ("Bandwidth", "number", [path.best_bandwidth for path in classes]),
+            ("Spectral parameter", "number", [path.best_gamma for path in classes]),
+            ("Squared MMD", "number", [path.mmd2[path.best] for path in classes]),
+            ("Score", "number", [path.evidence for path in classes]),
+            ("Penalty", "number", [path.penalty for path in classes]),
+            ("Score less penalty", "number", [path.criterion for path in classes]),
         ],
     )
 
@@ -258,13 +274,13 @@ def _single_tests(tests: Sequence[SingleTest]) -> Table:
         ("Kernel", "text", [test.kernel for test in strongest]),
         ("Bandwidth", "number", [test.bandwidth for test in strongest]),
         ("Squared MMD", "number", [test.mmd2 for test in strongest]),
-        ("p on its own", "pvalue", [test.pvalue for test in strongest]),
+        ("Unadjusted p", "pvalue", [test.pvalue for test in strongest]),
     ]
     if tests[0].rejected is not None:
         columns.append(("Rejects", "flag", [test.rejected for test in strongest]))
     return Table.of(
         "single-tests",
-        "The single kernels",
+        "Single kernels",
         columns,
-        note="" if len(tests) <= MOST_KERNELS else f"The {MOST_KERNELS} of {len(tests)} with the smallest p.",
+        note="" if len(tests) <= MOST_KERNELS else f"The {MOST_KERNELS} of {len(tests)} with the smallest p-values.",
     )

@@ -1,4 +1,4 @@
-"""The pictures of a page: those of :mod:`cpmmd.plotting` as SVG of its own colours, and small ones of each column."""
+"""The pictures of a page: those of :mod:`cpmmd.plotting` as SVG in the page's colours, and small ones of each column."""
 
 from __future__ import annotations
 
@@ -61,9 +61,10 @@ STYLE: dict[Any, object] = {
 def draw_figures(page: Page, drawings: Drawings) -> tuple[dict[str, str], Stylesheet]:
     """Return the SVG of every figure of a page, and the style they share."""
     sheet, pictures = Stylesheet(PALETTE), {}
-    for block in (b for section in page.sections for b in walk(section.blocks) if isinstance(b, Figure)):
-        with _canvas(drawings[block.id], STYLE, WIDE if block.wide else NARROW) as canvas:
-            pictures[block.id] = _inline_svg(canvas, name=block.id, title=block.title, description=block.description, sheet=sheet)
+    for figure in (part for section in page.sections for part in walk(section.parts) if isinstance(part, Figure)):
+        with _canvas(drawings[figure.id], STYLE, WIDE if figure.wide else NARROW) as canvas:
+            described = {"title": figure.title, "description": figure.description}
+            pictures[figure.id] = _inline_svg(canvas, name=figure.id, **described, sheet=sheet)
     return pictures, sheet
 
 
@@ -119,7 +120,7 @@ def result_drawings(result: TestResult, explanation: Explanation | None) -> Draw
     }
 
 
-# A figure of matplotlib as SVG that can stand inside a page: own ids, no scripts, colours that follow the page's theme.
+# A figure of matplotlib as SVG inside a page: own ids, no scripts, colours that follow the page's theme.
 
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -137,14 +138,14 @@ FONT = re.compile(r"(?:(?P<variant>(?:italic|bold|\d00)\s+)*)(?P<size>[\d.]+px)"
 class Stylesheet:
     """The declarations of all figures of one page, each under one class.
 
-    Style attributes would need a content security policy that lets anybody's style in; a sheet has a hash.
+    Style attributes would need a content security policy that allows any inline style; a sheet has a hash.
     """
 
     palette: Mapping[str, str]
     classes: dict[str, str] = field(default_factory=dict)
 
     def class_of(self, style: str) -> str:
-        """Return the class that stands for a style attribute; empty when nothing of it is kept."""
+        """Return the class for a style attribute; empty when nothing of it is kept."""
         kept = []
         for declaration in style.split(";"):
             name, _, value = (part.strip() for part in declaration.partition(":"))
@@ -166,7 +167,7 @@ def _inline_svg(figure: Canvas, *, name: str, title: str, description: str, shee
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     root = ElementTree.fromstring(NOT_XML.sub("", buffer.getvalue()))
-    for element in list(root.iter()):  # what does not draw goes: metadata, style sheets, and scripts should there ever be any
+    for element in list(root.iter()):  # removes metadata, style sheets, and any scripts
         for child in list(element):
             if not isinstance(child.tag, str) or child.tag.removeprefix(NAMESPACE) not in DRAWN:
                 element.remove(child)
@@ -212,7 +213,7 @@ def _localise(element: ElementTree.Element, name: str, sheet: Stylesheet) -> Non
         del element.attrib[attribute]
 
 
-# Small pictures of a column in both samples: the template draws them, here is what stands below.
+# Small pictures of a column in both samples: the template draws them; these are their axes.
 
 
 WIDTH = 200  # of the picture
@@ -221,7 +222,7 @@ LETTER = 5.2  # width of one in the axis
 
 
 def axis_names(histogram: Histogram, kind: str) -> list[tuple[float, str, str]]:
-    """Return place, anchor and text of the names below a small picture: of the bars, or of both ends and the middle."""
+    """Return place, anchor and text of the labels below a small picture: of the bars, or of both ends and the middle."""
     if not histogram.labels:
         low, high = histogram.edges[0], histogram.edges[-1]
         if kind == "date":

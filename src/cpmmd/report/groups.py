@@ -12,7 +12,7 @@ from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestResult
 from cpmmd.report.page import NOTHING, Details, Facts, Number, Page, Section, Table, Text, Verdict, count, filled, line
 from cpmmd.report.render import write_page
-from cpmmd.report.where import where_blocks
+from cpmmd.report.where import where_parts
 
 OPEN = 3  # groups whose columns are seen at once
 NAMED = 3  # columns of a group in the table
@@ -30,7 +30,7 @@ class ComparedGroup:
 
     @property
     def words(self) -> str:
-        """Its leading columns with their words."""
+        """How its leading columns differ."""
         differing = () if self.explanation is None or not self.reject else self.explanation.differing
         named = [f"{quote_name(c.name, c.label)} {c.words}" for c in differing[:NAMED]]
         more = len(differing) - NAMED
@@ -53,7 +53,7 @@ def write_groups(
     verdict = Verdict(
         reject=bool(found),
         headline=differ if found else "No group differs",
-        sentences=[line(said) for said in (sentence, *lost)],
+        sentences=[line(text) for text in (sentence, *lost)],
         numbers=[
             Number("Groups", count(len(groups)), "each against the rest"),
             Number("Rows", count(sum(groups[0].outcome.sizes)) if groups else "0"),
@@ -74,8 +74,8 @@ def write_groups(
         flagged=[i for i, group in enumerate(groups) if group.reject],
     )
     facts = {
-        "Level": ", ".join(f"{level:g}" for level in sorted({group.outcome.alpha for group in groups})),
-        "Meaning": "among the groups that are said to differ, at most this share is a false alarm on average",
+        "False discovery rate": ", ".join(f"{level:g}" for level in sorted({group.outcome.alpha for group in groups})),
+        "Meaning": "the expected share of false alarms among the groups that differ is at most this",
         "Method": ", ".join(sorted({group.outcome.method for group in groups})),
     }
     sections = [
@@ -89,6 +89,6 @@ def _columns(position: int, group: ComparedGroup) -> Details | None:
     """Return one group's columns, open where it is among the first."""
     if group.explanation is None:
         return None
-    blocks = where_blocks(group.explanation, rows=False, prefix=f"group-{position}-")
-    inside = filled([Text(line(group.explanation.where)), *blocks])
-    return Details(f"group-{position}", sanitize(group.name), position < OPEN, inside)
+    parts = where_parts(group.explanation, rows=False, prefix=f"group-{position}-")
+    shown = filled([Text(line(group.explanation.where)), *parts])
+    return Details(f"group-{position}", sanitize(group.name), position < OPEN, shown)

@@ -1,4 +1,4 @@
-"""A report before it is text: one page of typed blocks, which HTML, Markdown, JSON and notebooks show.
+"""A report before it is text: one page of typed parts, which HTML, Markdown, JSON and notebooks show.
 
 msgspec's structs instead of dataclasses: a union of them is read back by the tag ``kind``, and an unset field is not written.
 """
@@ -47,7 +47,7 @@ NOTHING = "–"
 NUMERIC = ("number", "count", "share", "pvalue")  # sorted as numbers
 RIGHT = (*NUMERIC, "measure")  # set flush right
 FOREIGN = ("text",)  # quoted from the data
-SPREAD = 100  # positive numbers more different than this have a format each: the small ones would lose their digits
+RANGE = 100  # positive numbers whose ratio is larger have a format each: the small ones would lose their digits
 
 
 def column_texts(values: Sequence[Value], kind: CellType) -> list[str]:
@@ -60,7 +60,7 @@ def column_texts(values: Sequence[Value], kind: CellType) -> list[str]:
     if kind == "pvalue":
         decimals = max(3, math.ceil(1 - math.log10(least)))
         forms = [f".{decimals}f" if decimals <= 7 else ".1e"] * len(there)
-    elif least >= 0 and most >= SPREAD * least:
+    elif least >= 0 and most >= RANGE * least:
         forms = [number_format([value]) for value in there]
     texts = map(format, there, forms)
     return [NOTHING if value is None else next(texts) for value in values]
@@ -82,19 +82,19 @@ def number(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """Whole number, grouped where it is long."""
+    """Return a whole number, grouped where it is long."""
     return f"{value:,}" if abs(value) >= 10_000 else str(value)
 
 
 def line(sentence: str) -> str:
-    """Return a sentence that may quote names, as one harmless line."""
+    """Return a sentence that may quote names, sanitized."""
     return sanitize(sentence, LINE)
 
 
-# The blocks. The order of fields is that of the JSON document.
+# The parts. The order of fields is that of the JSON document.
 
 
-class Block(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
+class Part(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
     """A part of a section; its kind is the name of its class."""
 
     @property
@@ -103,7 +103,7 @@ class Block(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
         return str(self.__struct_config__.tag)
 
 
-class Text(Block, frozen=True):
+class Text(Part, frozen=True):
     """A paragraph."""
 
     text: str
@@ -116,7 +116,7 @@ class Fact(msgspec.Struct, frozen=True):
     value: str
 
 
-class Facts(Block, frozen=True):
+class Facts(Part, frozen=True):
     """Terms with their values."""
 
     items: list[Fact]
@@ -127,7 +127,7 @@ class Facts(Block, frozen=True):
         return cls([Fact(term, line(value)) for term, value in facts.items() if value])
 
 
-class Notes(Block, frozen=True):
+class Notes(Part, frozen=True):
     """A list of remarks."""
 
     items: list[str]
@@ -138,7 +138,7 @@ class Notes(Block, frozen=True):
         return cls(list(dict.fromkeys(map(line, sentences))))
 
 
-class Code(Block, frozen=True):
+class Code(Part, frozen=True):
     """Something to type again."""
 
     language: Literal["sh", "python"]
@@ -146,12 +146,12 @@ class Code(Block, frozen=True):
 
     @classmethod
     def of(cls, language: Literal["sh", "python"], program: str) -> Code:
-        """Return a program, its lines harmless."""
-        return cls(language, "\n".join(sanitize(one, CODE) if one else "" for one in program.splitlines()))
+        """Return a program, its lines sanitized."""
+        return cls(language, "\n".join(sanitize(text, CODE) if text else "" for text in program.splitlines()))
 
 
-class Figure(Block, frozen=True):
-    """The place of a picture, with what it says for those who do not see it."""
+class Figure(Part, frozen=True):
+    """The place of a picture, and its description for screen readers."""
 
     id: str
     title: str
@@ -160,7 +160,7 @@ class Figure(Block, frozen=True):
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What stands above a column of a table, and what kind of values is below it."""
+    """The label of a table column, and the type of its values."""
 
     label: str
     type: CellType
@@ -169,7 +169,7 @@ class Header(msgspec.Struct, frozen=True):
 Marks: TypeAlias = list[int] | UnsetType  # the rows that stand out
 
 
-class Table(Block, frozen=True):
+class Table(Part, frozen=True):
     """A table of raw values."""
 
     id: str
@@ -191,7 +191,7 @@ class Table(Block, frozen=True):
         flagged: Marks = UNSET,
         failed: Marks = UNSET,
     ) -> Table:
-        """Return a table of columns."""
+        """Return a table, given column by column."""
         labels, types, values = zip(*columns, strict=True)
         headers = [Header(sanitize(label), kind) for label, kind in zip(labels, types, strict=True)]
         rows = [[sanitize(v) if isinstance(v, str) else v for v in to_plain(row)] for row in zip(*values, strict=True)]
@@ -202,7 +202,7 @@ class Table(Block, frozen=True):
         return next((mark for mark in ("flagged", "failed") if row in (getattr(self, mark) or ())), "")
 
     def texts(self) -> list[tuple[str, ...]]:
-        """Return the rows as a reader sees them."""
+        """Return the rows as texts."""
         columns = (column_texts([row[i] for row in self.rows], header.type) for i, header in enumerate(self.columns))
         return list(zip(*columns, strict=True))
 
@@ -223,7 +223,7 @@ class ColumnItem(msgspec.Struct, frozen=True):
     histogram: Histogram | None
 
 
-class Columns(Block, frozen=True):
+class Columns(Part, frozen=True):
     """The columns of the data, each with its picture."""
 
     id: str
@@ -233,43 +233,42 @@ class Columns(Block, frozen=True):
     note: str
 
 
-def filled(blocks: Iterable[AnyBlock | None]) -> list[AnyBlock]:
-    """Return the blocks that say something."""
-    return [b for b in blocks if b is not None and not (isinstance(b, (Facts, Notes)) and not b.items)]
+def filled(parts: Iterable[AnyPart | None]) -> list[AnyPart]:
+    """Return the parts that are not empty."""
+    return [part for part in parts if part is not None and not (isinstance(part, (Facts, Notes)) and not part.items)]
 
 
-class Details(Block, frozen=True):
-    """Blocks that a reader opens when wanted."""
+class Details(Part, frozen=True):
+    """Parts that a reader can open."""
 
     id: str
     title: str
-    open: bool = False
-    blocks: list[AnyBlock] = []
+    open: bool
+    parts: list[AnyPart]
 
 
-AnyBlock: TypeAlias = Text | Facts | Notes | Code | Figure | Table | Columns | Details
+AnyPart: TypeAlias = Text | Facts | Notes | Code | Figure | Table | Columns | Details
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A part of the page with a heading of its own."""
+    """Parts under a heading."""
 
     id: str
     title: str
-    open: bool = False
-    blocks: list[AnyBlock] = []
+    parts: list[AnyPart]
 
     @classmethod
-    def of(cls, id: str, title: str, blocks: Iterable[AnyBlock | None]) -> Section:
-        """Return a section of the blocks that say something."""
-        return cls(id, title, blocks=filled(blocks))
+    def of(cls, id: str, title: str, parts: Iterable[AnyPart | None]) -> Section:
+        """Return a section of the parts that are not empty."""
+        return cls(id, title, filled(parts))
 
 
-def walk(blocks: Iterable[AnyBlock]) -> Iterator[AnyBlock]:
-    """Yield every block, those within others after them."""
-    for block in blocks:
-        yield block
-        if isinstance(block, Details):
-            yield from walk(block.blocks)
+def walk(parts: Iterable[AnyPart]) -> Iterator[AnyPart]:
+    """Yield every part, each before those within it."""
+    for part in parts:
+        yield part
+        if isinstance(part, Details):
+            yield from walk(part.parts)
 
 
 class Number(msgspec.Struct, frozen=True):
@@ -281,7 +280,7 @@ class Number(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer; fields that a question does not have are unset."""
+    """The answer; fields that do not apply are unset."""
 
     reject: bool
     headline: str
@@ -297,14 +296,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a report says."""
+    """The content of a report."""
 
     format: str
     title: str
     verdict: Verdict
     sections: list[Section]
     footer: str
-    tone: Literal["found", "clear"]  # how it looks: found is something to look into; not in the document
+    tone: Literal["found", "clear"]  # the colour: found asks for attention; not in the document
 
     @classmethod
     def of(
@@ -317,7 +316,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
         call: str = "",
         good_news: bool = False,
     ) -> Page:
-        """Return a page that ends with how to repeat it; ``good_news``: a rejection is nothing to look into."""
+        """Return a page that ends with how to repeat it; ``good_news``: a rejection asks for no attention."""
         from cpmmd import __version__
 
         names = sorted(set(re.findall(r"\b[A-Za-z]\w*(?=\()", call)) & set(public_names()))
@@ -338,7 +337,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def to_dict(self) -> PlainDict:
-        """Return what the page says in plain JSON types."""
+        """Return the page in plain JSON types."""
         document: PlainDict = to_plain(msgspec.to_builtins(self, enc_hook=to_plain))
         del document["tone"]
         return document

@@ -8,7 +8,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
@@ -17,29 +16,27 @@ from cpmmd.core import validation
 from cpmmd.core.atomic import write_whole
 from cpmmd.core.plain import from_plain
 from cpmmd.core.text import SAMPLES, has_right_to_left
-from cpmmd.errors import MissingExtraError
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestResult
-from cpmmd.report.content import result_page, result_verdict
-from cpmmd.report.figures import Drawings, axis_names, draw_figures, png_picture, result_drawings
+from cpmmd.report.content import result_page
+from cpmmd.report.figures import Drawings, axis_names, draw_figures, result_drawings
 from cpmmd.report.page import (
     FOREIGN,
     NOTHING,
     NUMERIC,
     RIGHT,
-    AnyBlock,
+    AnyPart,
     Columns,
     Header,
     Page,
     Table,
     Value,
-    column_texts,
     format_of,
     number,
 )
-from cpmmd.report.where import column_list, without_rare_levels
+from cpmmd.report.where import without_rare_levels
 
-# JSON may end up inside a page or a terminal: nothing in it opens a tag or leaves ASCII.
+# JSON may end up inside a page or a terminal, so it opens no tag and stays ASCII.
 INERT = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
 
 
@@ -95,12 +92,12 @@ def write_page(page: Page, drawings: Drawings, path: str | os.PathLike[str] | No
     return text
 
 
-def render(said: Mapping[str, Any], drawings: Drawings, *, form: str) -> str:
+def render(content: Mapping[str, Any], drawings: Drawings, *, form: str) -> str:
     """Return a report's dictionary as text.
 
     Parameters
     ----------
-    said : mapping
+    content : mapping
         What :func:`content` or :func:`series_content` returned.
     drawings : mapping of str to callable
         For each figure of the report a function that draws it on matplotlib Axes; only HTML draws them.
@@ -121,8 +118,8 @@ def render(said: Mapping[str, Any], drawings: Drawings, *, form: str) -> str:
     """
     validation.one_of("form", form, ("html", "markdown", "json"))
     if form == "json":
-        return _json(said)
-    page = from_plain(Page, {**said, "tone": "found" if said["verdict"]["reject"] else "clear"})
+        return _json(content)
+    page = from_plain(Page, {**content, "tone": "found" if content["verdict"]["reject"] else "clear"})
     return _markdown(page) if form == "markdown" else _html(page, drawings)
 
 
@@ -146,7 +143,7 @@ def _resource(name: str) -> str:
     return files("cpmmd.report").joinpath(name).read_text(encoding="utf-8")
 
 
-# One HTML file that needs nothing else and runs nothing but its own sorting and search.
+# One HTML file that loads nothing, and runs only its own sorting and search.
 
 
 def _html(page: Page, drawings: Drawings) -> str:
@@ -172,13 +169,13 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def _side_by_side(blocks: Sequence[AnyBlock]) -> list[list[AnyBlock]]:
-    """Return neighbouring figures together, every other block by itself."""
-    runs = [(kind, list(run)) for kind, run in groupby(blocks, key=lambda block: block.kind)]
-    return [part for kind, run in runs for part in ([run] if kind == "figure" else [[block] for block in run])]
+def _side_by_side(parts: Sequence[AnyPart]) -> list[list[AnyPart]]:
+    """Return neighbouring figures together, every other part by itself."""
+    runs = [(kind, list(run)) for kind, run in groupby(parts, key=lambda part: part.kind)]
+    return [row for kind, run in runs for row in ([run] if kind == "figure" else [[part] for part in run])]
 
 
-# Markdown: pipe tables, no pictures (they show what sentences and tables say), every foreign name in a code span.
+# Markdown: pipe tables, no pictures, every name from the data in a code span.
 
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&@])")
@@ -192,22 +189,22 @@ def _markdown(page: Page) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape running text: no markup, no HTML, no link that was not one."""
+    """Escape running text: no markup, no HTML, no links."""
     return _isolate(LINKS.sub(r"\\\g<0>", SPECIAL.sub(r"\\\1", text)))
 
 
 def _paragraph(text: str) -> str:
-    """Escape text that begins a line, where a dash or a number would begin a list."""
+    """Escape text at the start of a line, where a dash or a number would begin a list."""
     return OPENING.sub(r"\1\2\\", _plain(text))
 
 
 def _fence(text: str, least: int) -> str:
-    """Return what ends code: more backticks than it has in a row."""
+    """Return a code fence: more backticks than the text has in a row."""
     return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def _isolate(text: str) -> str:
-    """Keep right-to-left letters from reordering what stands around them (first strong isolate, and its end)."""
+    """Keep right-to-left letters from reordering the text around them (first strong isolate, and its end)."""
     return f"\u2068{text}\u2069" if has_right_to_left(text) else text
 
 
@@ -229,53 +226,14 @@ def _grid(table: Table) -> list[list[str]]:
     ]
 
 
-def _column_table(block: Columns) -> Table:
+def _column_table(part: Columns) -> Table:
     """Return the columns as a table."""
-    x, y = block.samples
+    x, y = part.samples
     headers = [Header("Column", "text"), Header("Difference", "words"), Header("p-value", "pvalue")]
     headers += [Header(label, "measure") for label in (x, y, "Effect")]
     rows: list[list[Value]] = []
-    for item in block.items:
+    for item in part.items:
         words = f"{item.words or NOTHING}{f' (suspicious: {item.suspicious})' if item.suspicious else ''}"
         effect = NOTHING if item.effect is None else f"{item.effect} ({item.interval})"
         rows.append([item.label, words, item.pvalue, item.x, item.y, effect])
-    return Table(block.id, block.caption, headers, rows, block.note)
-
-
-COLUMNS = 5  # that are named
-# A notebook's page may be light or dark: text keeps its colour, lines are grey.
-BOX = "border-left: 4px solid {colour}; padding: 2px 12px; max-width: 46em"
-FOUND, QUIET = "#d55e00", "#0072b2"
-
-
-def notebook_html(outcome: TestResult, explanation: Explanation | None) -> str:
-    """Return a few lines of HTML: nothing is loaded, nothing runs, every name from the data is escaped."""
-    verdict = result_verdict(outcome, explanation)
-    numbers = " · ".join(f"{escape(n.label)} <b>{escape(n.value)}</b>" for n in verdict.numbers)
-    parts = [f"<b>{escape(verdict.headline)}</b>", *map(escape, verdict.sentences), numbers]
-    paragraphs = "".join(f"<p style='margin: 4px 0'>{part}</p>" for part in parts)
-    colour = FOUND if outcome.reject else QUIET
-    where = _where(explanation) if explanation is not None and outcome.reject else ""
-    return f'<div style="{BOX.format(colour=colour)}">{paragraphs}{where}{_picture(outcome, explanation)}</div>'
-
-
-def _where(explanation: Explanation) -> str:
-    columns = column_list(explanation)
-    shown = columns.items[:COLUMNS]
-    cells = (
-        f"<tr><td>{escape(item.label)}</td><td>{escape(item.words)}</td><td>{escape(item.effect or '')}</td><td>{p}</td></tr>"
-        for item, p in zip(shown, column_texts([item.pvalue for item in shown], "pvalue"), strict=True)
-    )
-    head = f"<tr><th>column</th><th>{escape(columns.samples[1])} is</th><th>effect</th><th>p-value</th></tr>"
-    return f"<table style='color: inherit'>{head}{''.join(cells)}</table>"
-
-
-def _picture(outcome: TestResult, explanation: Explanation | None) -> str:
-    """Return the leading columns as a picture, or the null distribution; nothing where matplotlib is not installed."""
-    shows_where = explanation is not None and outcome.reject
-    name = "column-differences" if shows_where else "null-distribution"
-    try:
-        picture = png_picture(result_drawings(outcome, explanation)[name])
-    except MissingExtraError:
-        return ""
-    return f'<img alt="{escape(outcome.verdict)}" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
+    return Table(part.id, part.caption, headers, rows, part.note)

@@ -1,4 +1,4 @@
-"""A report of many batches against one reference, or of a stream that a monitor watched."""
+"""A report of many batches, compared with a reference or by a monitor."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cpmmd.report.page import CellType, Facts, Figure, Notes, Number, Page, Sect
 from cpmmd.report.render import write_page
 
 MOST_DRAWN = 400  # batches in a picture: two pixels each
-MOST_FAILED = 50  # sentences on batches that could not be tested
+MOST_FAILED = 50  # errors of batches that could not be tested
 NAMED = 10  # batches in a sentence
 MOST_BATCHES = 500  # rows of the table: about 150 kB
 COLUMNS: list[tuple[str, str, CellType]] = [  # label, what it shows of a batch, type
     ("Batch", "batch", "text"),
     ("Differs", "reject", "flag"),
     ("Alarm", "alarm", "flag"),
-    ("Wealth", "wealth", "number"),
+    ("Evidence", "wealth", "number"),
     ("Date", "date", "text"),
     ("Tested", "time", "time"),
     ("Rows", "rows", "count"),
@@ -48,18 +48,18 @@ def write_series(
     Parameters
     ----------
     records : sequence of mapping
-        One dictionary a batch, in order of time: ``batch``, ``time``, ``rows``, ``pvalue``, ``adjusted``, ``statistic``,
-        ``auc``, ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and ``reject`` may be missing. A batch that
-        could not be tested has ``batch`` and ``error``, the sentence that says why. Where each name has a date, such as
-        2024-03-05 or 20240305, that is the order.
+        Answers of a detector or monitor, or a dictionary for each batch, in order of time: ``batch``, ``time``, ``rows``,
+        ``pvalue``, ``adjusted``, ``statistic``, ``auc``, ``reject``, ``method``, ``seed``; all but ``batch``, ``pvalue`` and
+        ``reject`` may be missing. A batch that could not be tested has ``batch`` and ``error``. Where each name has a date, such
+        as 2024-03-05 or 20240305, batches are ordered by it.
     path : str or Path, optional
         Ends in .html, .md or .json; without one the HTML text is only returned.
     alpha : float, optional
-        Level at which batches were judged, if it is known.
+        Significance level; of a monitor, the false-alarm probability.
     title, command : str, optional
-        What was watched, and the shell command that did it.
+        What was compared, and the shell command that repeats it.
     alarm : bool, optional
-        Of a monitor's records (:meth:`cpmmd.MonitorAnswer.to_dict`): whether there is an alarm now. None: as the latest says.
+        Of a monitor: whether there is an alarm now; None takes it from the latest answer.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def series_content(
     command: str | None = None,
     alarm: bool | None = None,
 ) -> PlainDict:
-    """Return everything a report of a series says, in plain JSON types.
+    """Return the content of a report of a series, in plain JSON types.
 
     Parameters
     ----------
@@ -110,23 +110,23 @@ def series_content(
 def _series(
     records: Records, alpha: float | None, title: str | None, command: str | None, alarm: bool | None
 ) -> tuple[Page, Drawings]:
-    """Return the page of a series, and what draws its pictures."""
+    """Return the page of a series, and its drawings."""
     batches = read_batches(records, "pvalue", "reject")
     watched = [batch for batch in batches if batch.watched]
-    if not watched:  # a monitor's stay as they came: its evidence grew in that order
+    if not watched:  # those of a monitor stay in the order in which its evidence grew
         batches = in_order(batches)
     latest, level = batches[-MOST_DRAWN:], 0.05 if alpha is None else alpha
     drawings: Drawings = {
         "batch-series": lambda ax: plotting.batch_series(latest, alpha=level, ax=ax),
         "batch-effects": lambda ax: plotting.batch_effects(latest, ax=ax),
         "batch-wealth": lambda ax: plotting.batch_wealth(watched[-MOST_DRAWN:], alpha=level, ax=ax),
-        "moved-columns": lambda ax: plotting.moved_columns(watched[-MOST_DRAWN:], ax=ax),
+        "moved-columns": lambda ax: plotting.moved_columns((watched or batches)[-MOST_DRAWN:], ax=ax),
     }
     verdict = _verdict(batches, alpha)
-    figures: list[Figure | None] = [_pvalues(batches)]
+    figures: list[Figure | None] = [_pvalues(batches), _moved(batches)]
     if watched:
         verdict = _watch_verdict(verdict, watched, alpha, bool(watched[-1].alarm) if alarm is None else alarm)
-        figures = [_wealth(watched, alpha), _moved(watched)]
+        figures = [_evidence(watched, alpha), _moved(watched)]
     failed = [batch for batch in batches if batch.failed][:MOST_FAILED]
     failures = Notes.of(f"{sanitize(batch.batch)} could not be tested: {batch.error}" for batch in failed)
     sections = [
@@ -144,7 +144,7 @@ def _verdict(batches: Sequence[Batch], alpha: float | None) -> Verdict:
     flagged = [batch for batch in tested if batch.reject]
     numbers = [
         Number("Batches", count(len(tested)), _period(tested)),
-        Number("Flagged", count(len(flagged)), "" if alpha is None else f"level {alpha:g}"),
+        Number("Flagged", count(len(flagged)), "" if alpha is None else f"significance level {alpha:g}"),
     ]
     sentences, headline = [], "No batch could be tested"
     if tested:
@@ -154,7 +154,7 @@ def _verdict(batches: Sequence[Batch], alpha: float | None) -> Verdict:
         headline = f"{found if flagged else f'No batch of {total} differs'} from the reference"
         sentences = [f"The latest, {sanitize(last.batch)}, {'differs' if last.reject else 'does not differ'} ({_p(last)})."]
         if flagged and not last.reject:
-            sentences.append(f"The last one that does is {sanitize(flagged[-1].batch)} ({_p(flagged[-1])}).")
+            sentences.append(f"The latest that differs is {sanitize(flagged[-1].batch)} ({_p(flagged[-1])}).")
     if failed:
         numbers.append(Number("Not tested", count(len(failed))))
         sentences.append(f"{count(len(failed))} could not be tested: {_named(failed)}.")
@@ -180,30 +180,30 @@ def _p(batch: Batch) -> str:
 
 
 def _period(batches: Sequence[Batch]) -> str:
-    """Say from when to when: by the dates of the batches where each has one, else by when they were tested."""
+    """Return the first and last day: of the batches where each has a date, else of their tests."""
     dates = [batch.date for batch in batches]
     times = [str(time)[:10] for time in (dates if all(dates) else (batch.time for batch in batches)) if time]
     return f"{sanitize(times[0])} to {sanitize(times[-1])}" if times else ""
 
 
 def _watch_verdict(verdict: Verdict, batches: Sequence[Batch], alpha: float | None, alarm: bool) -> Verdict:
-    """Return a verdict in a monitor's words."""
+    """Return the verdict of a monitor."""
     last, most = batches[-1], max(batches, key=lambda batch: batch.wealth)
     level, total = last.alpha if alpha is None else alpha, count(len(batches))
     limit = f"{1 / level:g}"
     settled = [] if alarm or not last.alarm else ["Its last alarm was acknowledged or dismissed after the latest batch."]
-    latest = f"The latest batch, {sanitize(last.batch)}, by itself has p = {number(last.pvalue)} against all before it."
-    promise = f"Where nothing changed, the wealth ever reaches {limit} with probability {level:g} at most."
+    latest = f"The latest batch, {sanitize(last.batch)}, has p = {number(last.pvalue)} against all batches before it."
+    promise = f"The evidence raises an alarm at {limit}. The probability of ever raising a false alarm is at most {level:g}."
     quiet = f"No alarm in {total} batch{'es' * (len(batches) != 1)}"
     return replace(
         verdict,
         reject=alarm,
-        headline=f"Alarm: something changed, most likely with {_since(batches)}" if alarm else quiet,
+        headline=f"Alarm: the data changed, most likely with {_since(batches)}" if alarm else quiet,
         sentences=[*settled, latest, promise],
         numbers=[
-            Number("Batches", total, f"{count(last.number)} in all"),
-            Number("Wealth", number(last.wealth), f"limit {limit}"),
-            Number("Most", number(most.wealth), sanitize(most.batch)),
+            Number("Batches", total, f"{count(last.number)} since the monitor began"),
+            Number("Evidence", number(last.wealth), f"{limit} needed for an alarm"),
+            Number("Most evidence", number(most.wealth), sanitize(most.batch)),
         ],
     )
 
@@ -216,14 +216,14 @@ def _since(batches: Sequence[Batch]) -> str:
 # The batches: pictures and a table.
 
 
-def _wealth(batches: Sequence[Batch], alpha: float | None) -> Figure:
+def _evidence(batches: Sequence[Batch], alpha: float | None) -> Figure:
     alarms = [batch for batch in batches if batch.alarm]
     limit = 1 / (batches[-1].alpha if alpha is None else alpha)
-    said = f"It stays below the limit {limit:g}"
+    course = f"It stays below the {limit:g} needed for an alarm"
     if alarms:
         first = sanitize(alarms[0].batch)
-        said = f"The limit {limit:g} was reached by {first}; shaded: the batches since {_since(batches)}"
-    return Figure("batch-wealth", "Evidence over time", line(f"The wealth after each batch. {said}."), wide=True)
+        course = f"It reached the {limit:g} needed for an alarm with {first}; the batches since {_since(batches)} are shaded"
+    return Figure("batch-wealth", "Evidence over time", line(f"The evidence after each batch. {course}."), wide=True)
 
 
 def _moved(batches: Sequence[Batch]) -> Figure | None:
@@ -231,13 +231,13 @@ def _moved(batches: Sequence[Batch]) -> Figure | None:
     if not counts:
         return None
     named = ", ".join(f"{sanitize(name)} ({often})" for name, often in counts.most_common(3))
-    said = f"The columns that moved most in each batch that is significant or under an alarm; most often {named}."
-    return Figure("moved-columns", "Columns that moved", line(said), wide=True)
+    described = f"The columns that changed most in each batch that differs; most often {named}."
+    return Figure("moved-columns", "Columns that changed", line(described), wide=True)
 
 
 def _pvalues(batches: Sequence[Batch]) -> Figure:
     flagged = [batch for batch in batches if batch.reject]
-    named = f"Flagged: {_named(flagged)}." if flagged else "None is flagged."
+    named = f"Flagged: {_named(flagged)}." if flagged else "No batch is flagged."
     title = "p-values over time" if len(batches) <= MOST_DRAWN else f"p-values of the latest {MOST_DRAWN} batches"
     return Figure("batch-series", title, line(f"One p-value for each batch. {named}"), wide=True)
 
@@ -246,10 +246,10 @@ def _effects(batches: Sequence[Batch]) -> Figure | None:
     field = size_field(batches[-MOST_DRAWN:])
     if field is None:
         return None
-    what = "the AUC of its rows against the reference" if field == "auc" else "the test's statistic"
+    measure = "the AUC of its rows against the reference" if field == "auc" else "the test's statistic"
     largest = max((b for b in batches if getattr(b, field) is not None), key=lambda batch: float(getattr(batch, field)))
-    said = f"For each batch, {what}; p-values alone have a smallest one. Largest: {sanitize(largest.batch)}."
-    return Figure("batch-effects", "How different the batches are", line(said), wide=True)
+    described = f"For each batch, {measure}, which does not saturate as p-values do. Largest: {sanitize(largest.batch)}."
+    return Figure("batch-effects", "How different the batches are", line(described), wide=True)
 
 
 def _table(batches: Sequence[Batch]) -> Table:
@@ -287,11 +287,11 @@ def _facts(batches: Sequence[Batch], alpha: float | None) -> Facts:
     adjusted = any(batch.adjusted is not None for batch in batches)
     judged = "the p-value adjusted for the number of batches" if adjusted else "each batch's own p-value"
     if any(batch.watched for batch in batches):
-        judged = "the wealth of bets on independent p-values, each batch against all that came before"
+        judged = "the evidence from independent p-values, each batch compared with all that came before"
     return Facts.of(
         {
             "Method": ", ".join(methods[:5]),
-            "Judged by": judged if alpha is None else f"{judged}, at level {alpha:g}",
+            "Judged by": judged if alpha is None else f"{judged}, at significance level {alpha:g}",
             "Seed": ", ".join(map(str, seeds)) if len(seeds) <= 3 else None,
         }
     )

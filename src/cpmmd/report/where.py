@@ -1,4 +1,4 @@
-"""Where the samples differ: suspicious columns, every column with its picture, pairs of columns, and the rows that speak most."""
+"""Where the samples differ: every column with its picture, suspicious ones first, pairs of columns, and single rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cpmmd.core.text import sanitize
 from cpmmd.data.preparation import MISSING
 from cpmmd.explain.differences import ColumnDifference, Histogram, PairDifference, in_header
 from cpmmd.explain.values import Explanation, typical
-from cpmmd.report.page import NOTHING, AnyBlock, CellType, ColumnItem, Columns, Details, Figure, Table, count, filled, line
+from cpmmd.report.page import NOTHING, AnyPart, CellType, ColumnItem, Columns, Details, Figure, Table, count, filled, line
 
 FEW = 5  # rows: a level that has fewer says something about them
 RARE = "(rare values)"
@@ -20,8 +20,8 @@ MOST_PAIRS = 15  # rows of the table of pairs
 DRAWN, LISTED = 150, 1000  # columns with a picture, and columns at all: a page stays below a megabyte
 
 
-def where_blocks(explanation: Explanation, *, rows: bool, prefix: str = "") -> list[AnyBlock | None]:
-    """Return what is known of columns, pairs and rows; ``prefix`` keeps apart what two comparisons of one page call the same."""
+def where_parts(explanation: Explanation, *, rows: bool, prefix: str = "") -> list[AnyPart | None]:
+    """Return the parts on columns, pairs and rows; ``prefix`` keeps ids unique where one page has several comparisons."""
     return [
         column_list(explanation, prefix),
         _pairs(explanation, prefix),
@@ -30,8 +30,8 @@ def where_blocks(explanation: Explanation, *, rows: bool, prefix: str = "") -> l
 
 
 def column_list(explanation: Explanation, prefix: str = "") -> Columns:
-    """List every column, smallest p-value first, with its picture."""
-    suspicious = {one.name: one.why for one in explanation.suspicious}
+    """List every column with its picture, suspicious ones first, then by p-value."""
+    suspicious = {column.name: column.why for column in explanation.suspicious}
     differing = {column.name for column in explanation.differing}
     ordered = sorted(explanation.columns, key=lambda column: column.name not in suspicious)
     items = []
@@ -56,38 +56,39 @@ def column_list(explanation: Explanation, prefix: str = "") -> Columns:
     total, found = len(ordered), len(differing)
     left_out = f"The first {DRAWN} columns have pictures. " if total > DRAWN else ""
     if total > LISTED:
-        left_out = f"Listed are the first {LISTED} of {count(total)} columns. {left_out}"
+        left_out = f"The first {LISTED} of {count(total)} columns are listed. {left_out}"
     x_name, y_name = map(in_header, explanation.names)
     return Columns(
         f"{prefix}columns",
         f"{count(found) if found else 'None'} of {count(total)} column{'s' * (total != 1)} differ{'s' * (found <= 1)}",
         (x_name, y_name),
         items,
-        f"{left_out}p is adjusted for all columns, from the test's own relabelings and all rows that it "
-        "saw; intervals hold 95%, each for its own column. Beside an arrow: means, or shares."
+        f"{left_out}p-values are adjusted for all columns and use the permutations and rows of the test. "
+        "Each 95% confidence interval is for its own column. Values beside an arrow are means or shares."
         f"{f' Here {explanation.compared}.' * bool(explanation.compared)}",
     )
 
 
 def _pairs(explanation: Explanation, prefix: str) -> Table | None:
-    """Table the pairs whose dependence changed; None where none did."""
+    """Table the pairs whose dependence changed; None without any."""
     found = explanation.differing_pairs
     if not found:
         return None
     x, y = map(in_header, explanation.names)
     shown = found[:MOST_PAIRS]
     note = (
-        "How two columns go together, their own differences taken out; p is adjusted for all pairs, and doubled as a second look."
+        "Correlations within each sample, so that differences of single columns do not count. "
+        "p-values are adjusted for all pairs, and doubled, because pairs are tested after columns."
     )
     return Table.of(
         f"{prefix}pairs",
-        "Pairs of columns that go together differently",
+        "Pairs of columns whose dependence changed, with the correlation in each sample",
         [
             ("Pair", "text", [_pair_name(pair) for pair in shown]),
-            ("They", "words", [pair.words for pair in shown]),
-            (f"Correlation in {x}", "number", [pair.correlation_x for pair in shown]),
-            (f"Correlation in {y}", "number", [pair.correlation_y for pair in shown]),
+            (x, "number", [pair.correlation_x for pair in shown]),
+            (y, "number", [pair.correlation_y for pair in shown]),
             ("p-value", "pvalue", [pair.pvalue for pair in shown]),
+            (f"Columns in {y}", "words", [pair.words for pair in shown]),
         ],
         note=f"The first {MOST_PAIRS} of {count(len(found))} pairs. {note}" if len(found) > MOST_PAIRS else note,
     )
@@ -99,40 +100,37 @@ def _pair_name(pair: PairDifference) -> str:
 
 
 def _witness(explanation: Explanation, *, rows: bool) -> Details:
-    """Return what single rows say, for who wants to see it."""
+    """Return the witness of single rows, closed at first."""
     auc, names = explanation.auc, explanation.names
     if auc is None:
-        said = (
-            "How well the witness tells rows apart takes two rows, groups or blocks of each sample, and rows that are not "
-            "compared in pairs."
-        )
+        described = "The AUC needs at least two rows (groups, blocks) of each sample, and rows that are not compared in pairs."
     else:
-        said = (
+        described = (
             f"The witness ranks a row of {names[0]} above a row of {names[1]} with probability {auc.value:.2f} "
-            f"(95% interval {auc.low:.2f} to {auc.high:.2f}); 0.5 would be indistinguishable."
+            f"(AUC, 95% confidence interval {auc.low:.2f} to {auc.high:.2f}); 0.5 is chance."
         )
     figures = [
-        Figure("witness-densities", "Witness values of both samples", line(said)),
+        Figure("witness-densities", "Witness values of both samples", line(described)),
         Figure("pool-map", "Map of the rows", "Rows in two dimensions, coloured by their witness value."),
     ]
-    return Details("rows", "Row by row", blocks=filled([*figures, *(_rows(explanation) if rows else ())]))
+    return Details("rows", "Row by row", False, filled([*figures, *(_rows(explanation) if rows else ())]))
 
 
 def _rows(explanation: Explanation) -> Iterable[Table]:
-    """Table the rows that speak most for either side, by the leading columns."""
-    for key, sample, evidence in zip("xy", explanation.names, (explanation.top_x, explanation.top_y), strict=True):
-        chosen = [c for c in explanation.columns[:MOST_VALUES] if any(c.name in row.values for row in evidence)]
-        values = [(sanitize(c.label, HEADER), [row.values.get(c.name) for row in evidence]) for c in chosen]
-        every = len(explanation.columns)
+    """Table the rows that are most typical of either sample, with the leading columns."""
+    for key, sample, rows in zip("xy", explanation.names, (explanation.top_x, explanation.top_y), strict=True):
+        chosen = [c for c in explanation.columns[:MOST_VALUES] if any(c.name in row.values for row in rows)]
+        values = [(sanitize(c.label, HEADER), [row.values.get(c.name) for row in rows]) for c in chosen]
+        total = len(explanation.columns)
         yield Table.of(
             f"rows-{key}",
-            f"Rows that speak most for {sanitize(sample)}",
+            f"Rows most typical of {sanitize(sample)}",
             [
-                ("Row", "count", [row.row for row in evidence]),
-                ("Witness", "number", [row.witness for row in evidence]),
+                ("Row", "count", [row.row for row in rows]),
+                ("Witness", "number", [row.witness for row in rows]),
                 *((label, _kind(column), column) for label, column in values),
             ],
-            note=f"The {len(chosen)} leading columns of {count(every)}." if every > len(chosen) else "",
+            note=f"The {len(chosen)} leading columns of {count(total)}." if total > len(chosen) else "",
         )
 
 
@@ -145,7 +143,7 @@ def _kind(values: Sequence[object]) -> CellType:
 
 
 def without_rare_levels(explanation: Explanation, sizes: tuple[int, int]) -> Explanation:
-    """Return the explanation with the levels that fewer than FEW rows have under one name: they would say who those rows are."""
+    """Return the explanation with levels of fewer than FEW rows merged: they could identify those rows."""
 
     def merge(column: ColumnDifference, levels: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
         merged: dict[str, tuple[float, float]] = {}

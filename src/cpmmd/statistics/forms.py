@@ -7,8 +7,8 @@ in size or stand in strata, a labeling w of units weighs each row of unit u in s
 
 m_s and n_s being the rows that w calls X and Y in the stratum. Weights add up to zero in each stratum, so that what strata
 differ in cancels, and T(w) = sum over u != u' of v_u v_u' S_uu' with S the kernel's sums over units after each stratum's mean
-is taken off: the squared MMD between the samples, stratum by stratum, without pairs of rows of one unit. Those are dependent,
-never change sides apart, and have no place in it. The shares p_s do not look at labels: proportional to the precision of a
+is taken off: the squared MMD between the samples, stratum by stratum, without pairs of rows of one unit. Those are dependent and
+always get the same label, so they are left out. The shares p_s do not look at labels: proportional to the precision of a
 stratum's difference. Where every stratum is a pair (:class:`Paired`), a labeling is a sign for each, and pairs of rows of one
 pair are left out as well; where units of a stratum have equally many rows (:class:`EqualCounts`), m_s and n_s are those of every
 labeling; :class:`General` is everything else.
@@ -103,7 +103,7 @@ class Form(ABC):
         """Return the statistics of weighted features under every labeling, and the size of what is taken off them.
 
         ``sums`` are those of centred features over units, each column of ``weights`` (features x members) is one member's.
-        Pairs of rows in one unit never change sides and are left out. Returned are members x labelings, and a column.
+        Pairs of rows in one unit always get the same label and are left out. Returned are members x labelings, and a column.
         """
 
 
@@ -141,9 +141,9 @@ class Free(Form):
 
     def centre(self, sums: Floating) -> Centred:
         """Return the sums of the U-centred kernel matrix of rows."""
-        none = np.empty(0)
+        empty = np.empty(0)
         if self.layout.size == 1:
-            return Centred(self, mmd.u_centre(sums, overwrite=True), none)
+            return Centred(self, mmd.u_centre(sums, overwrite=True), empty)
         size, rows = self.layout.size, sums.sum(axis=1)
         total_rows = len(sums) * size
         offset = rows / (total_rows - 2) - size * rows.sum() / (2 * (total_rows - 1) * (total_rows - 2))
@@ -151,7 +151,7 @@ class Free(Form):
         sums -= size * offset[:, None]
         sums -= size * offset
         np.fill_diagonal(sums, inside)
-        return Centred(self, sums, none)
+        return Centred(self, sums, empty)
 
     def of_labels(self, centred: Centred, block: Floating) -> Array:
         return np.asarray(self.scale * quadratic_forms(centred.matrix, block))
@@ -318,12 +318,12 @@ class _ByUnit(_WeightedForm):
     """Labelings weigh the rows of each unit by v = a w - b."""
 
     @abstractmethod
-    def _telling(self, labels: Floating) -> Floating:
-        """Return the labelings that a and b are taken from."""
+    def _counted_labels(self, labels: Floating) -> Floating:
+        """Return the labelings that a and b are computed from."""
 
     def _terms(self, labels: Floating) -> tuple[Floating, Floating]:
-        """Return a and b for each unit (columns), under each labeling that tells."""
-        of_x = self._per_stratum(self._telling(labels) * self.layout.counts.astype(labels.dtype), axis=1)
+        """Return a and b for each unit (columns), under each of those labelings."""
+        of_x = self._per_stratum(self._counted_labels(labels) * self.layout.counts.astype(labels.dtype), axis=1)
         below = (self._shares / (self._rows - of_x)).astype(labels.dtype)
         above = (self._shares / of_x).astype(labels.dtype) + below
         return above[:, self._strata], below[:, self._strata]
@@ -361,7 +361,7 @@ class _ByUnit(_WeightedForm):
 class General(_ByUnit):
     """Units of any sizes in any strata."""
 
-    def _telling(self, labels: Floating) -> Floating:
+    def _counted_labels(self, labels: Floating) -> Floating:
         return labels
 
     def of_labels(self, centred: Centred, block: Floating) -> Array:
@@ -372,7 +372,7 @@ class General(_ByUnit):
 class EqualCounts(_ByUnit):
     """Units of a stratum have equally many rows: a and b are those of every labeling."""
 
-    def _telling(self, labels: Floating) -> Floating:
+    def _counted_labels(self, labels: Floating) -> Floating:
         return labels[:1]
 
     def of_labels(self, centred: Centred, block: Floating) -> Array:
@@ -396,7 +396,7 @@ def quadratic_forms(centred: Floating, W: Floating) -> Array:
     size, pieces = len(centred), range(0, len(W), PIECE_ROWS)
     edges = np.linspace(0, size, min(PANELS, max(1, size // PANEL_ROWS)) + 1).astype(int)
     panels = ((start, _panel(centred, start, stop)) for start, stop in pairwise(edges))
-    batches = ([one] for one in panels) if centred.nbytes > COPIED_BYTES else [list(panels)]
+    batches = ([panel] for panel in panels) if centred.nbytes > COPIED_BYTES else [list(panels)]
     total = np.zeros(len(W))
     for batch in batches:
         work = partial(_panel_forms, batch, W)

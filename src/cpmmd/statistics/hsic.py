@@ -36,7 +36,7 @@ class HSIC:
 
     def values(self, draws: Pairings) -> Array:
         """Return HSIC under every re-pairing."""
-        found = [np.vdot(self.first, self.second[np.ix_(one, one)]) for block in draws.blocks() for one in block]
+        found = [np.vdot(self.first, self.second[np.ix_(order, order)]) for block in draws.blocks() for order in block]
         return np.asarray(found) / len(self.first) ** 2
 
 

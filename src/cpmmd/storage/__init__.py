@@ -1,1 +1,1 @@
-"""Kernels and methods in files that are checked before they are believed."""
+"""Kernels and methods in files that are checked before they are used."""

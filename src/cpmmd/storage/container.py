@@ -1,7 +1,7 @@
-"""Files that are checked before they are believed: safetensors, a JSON description, and a checksum over every byte.
+"""Files that are checked before they are used: safetensors, a JSON description, and a checksum over every byte.
 
 Reading one executes nothing. The checksum finds damage, not forgery: whoever writes a file can also write its checksum, so
-readers treat what a file says as they would treat a stranger's word.
+readers check everything that a file states.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ FORMAT = "cpmmd-{}-1"  # of a kind
 LENGTH = 8  # bytes before the header that say how long it is
 LARGEST_HEADER = 100 * 2**20  # bytes, as safetensors has it
 BLANK = b"0" * 64  # stands where the checksum goes while it is computed
-# Inside a JSON string quotes are escaped, so nothing that a description says can look like this.
+# Inside a JSON string quotes are escaped, so nothing in a description can look like these.
 CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+KIND = re.compile(rb'"format":"cpmmd-([a-z]+)-\d+"')
 
 
 def write_file(path: str | Path, tensors: Tensors, description: object, *, kind: str) -> None:
-    """Write arrays and a description (plain JSON types) to a file, all of it or nothing."""
+    """Write arrays and a description (plain JSON types) to a file, whole or not at all."""
     try:
         text = json.dumps(description, allow_nan=False)
     except ValueError as error:
@@ -64,7 +65,7 @@ def read_file(path: str | Path, restore: Callable[[object, Tensors], T], *, kind
     except ValueError as error:
         refuse(error)
     if content[start : start + len(BLANK)] != _checksum(content, start):
-        refuse("it is damaged or was changed, its checksum does not match")
+        refuse("it is damaged or was changed: its checksum does not match")
     try:
         metadata = _metadata(content)
         if metadata["format"] != FORMAT.format(kind):
@@ -75,26 +76,25 @@ def read_file(path: str | Path, restore: Callable[[object, Tensors], T], *, kind
         return restore(json.loads(metadata["description"], parse_constant=_no_constant), load(bytes(content)))
     except (InputError, MissingExtraError):
         raise
-    except Exception as error:  # whatever a forged description makes fail, the reader hears one sentence
+    except Exception as error:  # a forged description can make anything fail
         refuse(f"{type(error).__name__}, {error}"[:200], error, "Fit and save it again with this version, if another wrote it.")
 
 
 def kind_of(path: str | Path) -> str | None:
-    """Return the kind of a file that :func:`write_file` wrote, as far as its header says; None for any other."""
+    """Return the kind of a file that :func:`write_file` wrote, as its header states it; None for any other."""
     try:
         with Path(path).open("rb") as file:
             size = int.from_bytes(file.read(LENGTH), "little")
-            header = json.loads(file.read(min(size, LARGEST_HEADER)))
-        found = re.fullmatch(r"cpmmd-([a-z]+)-\d+", header["__metadata__"]["format"])
-    except (OSError, ValueError, KeyError, TypeError):
+            found = KIND.search(file.read(min(size, LARGEST_HEADER)))
+    except OSError:
         return None
-    return None if found is None else found[1]
+    return None if found is None else found[1].decode()
 
 
 def _header(content: bytearray) -> bytes:
     size = int.from_bytes(content[:LENGTH], "little")
     if len(content) < LENGTH or size > len(content) - LENGTH:
-        raise ValueError("it is cut short, or something else")
+        raise ValueError("it is cut short, or not a file of cpmmd")
     return bytes(content[LENGTH : LENGTH + size])
 
 
@@ -102,7 +102,7 @@ def _checksum_place(content: bytearray) -> int:
     """Return where the checksum stands; there must be exactly one."""
     found = list(CHECKSUM.finditer(_header(content)))
     if len(found) != 1:
-        raise ValueError("it has no checksum, so it is damaged or something else")
+        raise ValueError("it has no checksum, so it is damaged or not a file of cpmmd")
     return LENGTH + found[0].start(1)
 
 
@@ -122,4 +122,4 @@ def _metadata(content: bytearray) -> dict[str, str]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a finite number")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 KERNEL = "kernel"  # stands for a fixed kernel in a method, in the form of its own file
 MODULE = "module"  # stands for a torch module, which no file holds
-LARGEST = 10**7  # whole number in a description: a stranger's must not ask for memory that no honest one needs
+LARGEST = 10**7  # whole number in a description: a forged one must not ask for memory that no method needs
 
 
 def save_kernel(kernel: Kernel, path: str | Path) -> None:
@@ -52,7 +52,7 @@ def save_kernel(kernel: Kernel, path: str | Path) -> None:
     True
     """
     if not callable(getattr(kernel, "tensors", None)):
-        got = "None, as results of methods without a kernel have" if kernel is None else f"a {type(kernel).__name__}"
+        got = "None, the kernel of methods that select none" if kernel is None else f"a {type(kernel).__name__}"
         raise InputError(f"Only a kernel can be saved. Got {got}: pass result.kernel of a method such as cp-linear.")
     write_file(path, kernel.tensors(), kernel.to_dict(), kind="kernel")
 
@@ -85,7 +85,7 @@ def load_kernel(path: str | Path, *, module: nn.Module | None = None) -> Kernel:
     True
     """
     return read_file(
-        path, lambda said, tensors: restore_kernel(from_plain(PlainDict, said), tensors, module=module), kind="kernel"
+        path, lambda described, tensors: restore_kernel(from_plain(PlainDict, described), tensors, module=module), kind="kernel"
     )
 
 
@@ -127,7 +127,7 @@ def describe_method(value: object) -> object:
     if hasattr(value, "named_parameters"):
         return {"name": MODULE, "options": {"class": name}}
     raise InputError(
-        f"A method can be saved when it is made of names, numbers and cpmmd's own kernels. Got {value!r} in it; leave that out."
+        f"A method can be saved when it is made of names, numbers and cpmmd's own kernels. Got {value!r} in it; leave it out."
     )
 
 
@@ -136,7 +136,7 @@ def restore_method(described: Any, *, module: nn.Module | None = None) -> Any:
     if isinstance(described, list):
         return tuple(restore_method(part, module=module) for part in described)
     if isinstance(described, int) and abs(described) > LARGEST:
-        raise InputError(f"A number of a method must be at most {LARGEST}. The file says {described}; save it again.")
+        raise InputError(f"A number of a method must be at most {LARGEST}. The file has {described}; save it again.")
     if not isinstance(described, dict):
         return described
     name, options = described["name"], described["options"]

@@ -11,6 +11,7 @@ from cpmmd.core.parallel import map_tasks
 from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
+from cpmmd.data.design import CUT
 from cpmmd.errors import CpmmdError, InputError, name_some
 from cpmmd.procedures.base import Procedure
 from cpmmd.procedures.outcome import TestResult
@@ -96,6 +97,7 @@ def run_many(
     strata: str | None = None,
     pairs: str | None = None,
     blocks: int | str | None = None,
+    group_sizes: str = CUT,
     correction: str = "benjamini-hochberg",
 ) -> ManyResults:
     """Run many two-sample tests and adjust their p-values.
@@ -108,7 +110,7 @@ def run_many(
     tests : mapping
         A name for each test, with its two samples, or with a function that returns them (called where the test runs, so that
         data can be read there; such results cannot be explained later, for the data stay where they were read).
-    method, alpha, n_permutations, memory_limit, scale, missing, blocks
+    method, alpha, n_permutations, memory_limit, scale, missing, blocks, group_sizes
         As for :func:`two_sample_test`.
     rng : int, Generator, RandomState or None
         Where randomness comes from. A test's stream depends on the seed and its name alone: not on the other tests, their order
@@ -137,7 +139,9 @@ def run_many(
     >>> run_many(days, rng=0).rejected
     ('day 1', 'day 2')
     """
-    options = TestOptions(method, alpha, n_permutations, None, memory_limit, scale, missing, groups, strata, pairs, blocks)
+    options = TestOptions(
+        method, alpha, n_permutations, None, memory_limit, scale, missing, groups, strata, pairs, blocks, group_sizes
+    )
     options.plan()
     adjust = find_correction(correction).adjust
     workers = validation.jobs(n_jobs)

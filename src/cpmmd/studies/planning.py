@@ -12,8 +12,9 @@ from cpmmd.core import validation
 from cpmmd.core.parallel import map_tasks
 from cpmmd.core.progress import Progress, report, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
-from cpmmd.data.design import PAIR, Design
+from cpmmd.data.design import CUT, PAIR, Design
 from cpmmd.data.pool import Pool, read_pool, take_rows
+from cpmmd.draws.group_sizes import cut_groups
 from cpmmd.draws.layout import units_needed
 from cpmmd.errors import InputError, ParameterReference, TooFewUnitsError
 from cpmmd.procedures.base import Procedure, RunOptions
@@ -94,6 +95,7 @@ def power_from_pilot(
     strata: object = None,
     pairs: object = None,
     blocks: int | str | None = None,
+    group_sizes: str = CUT,
 ) -> PowerTable:
     """Estimate from pilot samples how often a test would find their difference at other sample sizes.
 
@@ -108,7 +110,7 @@ def power_from_pilot(
         The power to find the number of rows for.
     repetitions : int
         Draws of each size.
-    method, alpha, n_permutations, rng, memory_limit, scale, missing, progress, groups, strata, pairs, blocks
+    method, alpha, n_permutations, rng, memory_limit, scale, missing, progress, groups, strata, pairs, blocks, group_sizes
         As for :func:`two_sample_test`. The same seed gives the same answer, whatever the number of jobs.
     n_jobs : int, optional
         Number of processes, -1 for all cores; None follows ``joblib.parallel_config``.
@@ -138,13 +140,15 @@ def power_from_pilot(
     """
     target = validation.open_unit("target", target)
     validation.whole("repetitions", repetitions, at_least=2)
-    design = (groups, strata, pairs, blocks)
+    design = (groups, strata, pairs, blocks, group_sizes)
     test = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design).plan()
     seed, generator = resolve_rng(rng)
     if sizes is None and test.design.given:
         raise InputError(NO_SIZES, parameter="sizes", sizes=ParameterReference("sizes"))
     wanted = [] if sizes is None else _sizes(sizes, FEWEST_UNITS if test.design.given else FEWEST)
     pool = read_pool(x, y, missing=test.missing, design=test.design)
+    if test.procedure.cuts_groups:
+        pool = cut_groups(pool, test.design, generator)
     sizes_of, unit = ((pool.m, pool.n), "rows") if pool.design is None else (pool.design.units, f"{pool.design.kind}s")
     able = fewest_that_reject(pool.design, test.procedure, test.options.alpha)
     pilot, fewest = min(sizes_of), FEWEST if pool.design is None else max(FEWEST_UNITS, able)

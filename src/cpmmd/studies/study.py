@@ -20,6 +20,7 @@ from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, to_plain
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, keyed_rng, resolve_seed
+from cpmmd.data.design import CUT
 from cpmmd.errors import InputError
 from cpmmd.procedures.base import Procedure
 from cpmmd.questions.options import TestOptions
@@ -343,6 +344,7 @@ def power_study(
     strata: str | None = None,
     pairs: str | None = None,
     blocks: int | str | None = None,
+    group_sizes: str = CUT,
 ) -> Study:
     """Return the study of how often each method rejects (``power``) on each generator at each size.
 
@@ -358,7 +360,7 @@ def power_study(
         Handed to the generators.
     repetitions, rng
         As for :class:`Study`.
-    alpha, n_permutations, memory_limit, scale, missing, blocks
+    alpha, n_permutations, memory_limit, scale, missing, blocks, group_sizes
         As for :func:`two_sample_test`.
     groups, strata, pairs : str, optional
         A column of the frames that generators return, as for :func:`two_sample_test`.
@@ -378,7 +380,9 @@ def power_study(
     1.0
     """
     usual = TestOptions()
-    options = TestOptions(usual.method, alpha, n_permutations, None, memory_limit, scale, missing, groups, strata, pairs, blocks)
+    options = TestOptions(
+        usual.method, alpha, n_permutations, None, memory_limit, scale, missing, groups, strata, pairs, blocks, group_sizes
+    )
     for method in methods.values():
         replace(options, method=method).plan()
     given = {option: value for option, value in vars(options).items() if value != getattr(usual, option)}

@@ -10,9 +10,12 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,19 +25,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpmmd.data.files import options
-from cpmmd.data.files.sample import FileSample
-from cpmmd.data.files.source import FileLimit, Source, column, first_line, polars, reading, refusal
+from cpmmd.data.files.options import ReadOptions
+from cpmmd.data.files.sample import FileSample, infer_types, suspect
+from cpmmd.data.files.source import BYTES_A_COLUMN, FileLimit, Source, column, first_line, polars, reading, refusal
 from cpmmd.data.numbers import Values
 from cpmmd.errors import InputError
 
 if TYPE_CHECKING:
-    from polars import DataFrame
+    from polars import DataFrame, Series
 
 PARQUET, ARROW, STREAM = "parquet", "arrow", "stream"
 ARROW_FILE, NUMPY, ZIP = b"ARROW1", b"\x93NUMPY", b"PK"
 READY = b"ready\n"
 SUFFIXES = (*options.SUFFIXES["parquet"], *options.SUFFIXES["arrow"])
 LARGE = 100_000_000  # bytes of a file after which the process ends, so that it keeps none of them
+SLACK = 100_000_000  # bytes beside the limit that reading may take: threads and their pools
+TOO_MUCH = "too much"  # the answer for a file that takes more than the limit
+MOST_ASKED = 2**48  # bytes: a file that asks for more is damaged
+NO_ROOM = re.compile(rb"memory allocation of (\d+)")  # what Rust says before it ends a process for want of memory
+NESTED = (
+    "Columns must hold numbers, booleans, dates or text. Column {short} of {file} has type {dtype}; leave it out with {drop}, or "
+    "write its parts as columns of their own."
+)
 SERVE = f"from {__name__} import serve; serve()"
 
 
@@ -45,8 +57,8 @@ def expect(names: Iterable[str]) -> None:
             _reader()
 
 
-def _try_to_read(source: Source, kind: str, what: str, most: int) -> None:
-    """Refuse a file that cannot be read; one of more than ``most`` numbers is left to the caller, unread."""
+def _try_to_read(source: Source, kind: str, what: str, limit: FileLimit) -> None:
+    """Refuse a file that cannot be read within the limit."""
     with _LOCK:
         reader = _reader()
         if reader is None:
@@ -54,11 +66,13 @@ def _try_to_read(source: Source, kind: str, what: str, most: int) -> None:
         polars()  # imported here while it is imported there
         fit = False
         try:
-            fault = reader.ask(source, kind, most)
+            fault = reader.ask(source, kind, limit)
             fit = reader.alive and source.size <= LARGE
         finally:  # also when interrupted: a late answer must not be taken for that of the next file
             if not fit:
                 _close()
+    if fault == TOO_MUCH:
+        raise limit.exceeded(source.label)
     if fault is not None:
         raise refusal(source.label, what, fault)
 
@@ -68,34 +82,39 @@ class _Reader:
 
     def __init__(self) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", SERVE],  # -P: nothing is imported from the folder that data lie in
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._errors,
             env={**os.environ, "PYTHONPATH": paths, "RUST_BACKTRACE": "0"},
         )
         self._ready = False
         self.owner = os.getpid()
 
-    def ask(self, source: Source, kind: str, most: int) -> str | None:
-        """Return what is wrong with a file, None where nothing is, or where there is nobody to ask."""
+    def ask(self, source: Source, kind: str, limit: FileLimit) -> str | None:
+        """Return what is wrong with a file; None where nothing is, or where there is no process."""
         if not self._ready:
             self._ready = self._line() == READY
         if not self._ready:
             return None
         content = source.content or b""
         path = None if source.path is None else str(source.path.absolute())
-        about = json.dumps({"kind": kind, "path": path, "size": len(content), "most": most}).encode()
+        about = json.dumps({"kind": kind, "path": path, "size": len(content), "limit": limit.bytes}).encode()
         assert self._process.stdin is not None
-        with suppress(OSError):  # gone: its answer will be missing, too
+        with suppress(OSError):  # ended: its answer will be missing, too
             self._process.stdin.write(about + b"\n" + content)
             self._process.stdin.flush()
         answer = self._line()
         if answer:
             fault: str | None = json.loads(answer)
             return fault
-        return f"its sizes or contents are damaged so that they end a reader, with code {self._process.wait()}"
+        code = self._process.wait()
+        self._errors.seek(0)
+        if (found := NO_ROOM.search(self._errors.read())) and int(found[1]) < MOST_ASKED:
+            return TOO_MUCH
+        return f"its sizes or contents are damaged and end a reader, with code {code}"
 
     @property
     def alive(self) -> bool:
@@ -110,6 +129,7 @@ class _Reader:
         """End the process."""
         self._process.kill()
         self._process.communicate()
+        self._errors.close()
 
 
 _LOCK = threading.Lock()
@@ -137,67 +157,114 @@ def _close() -> None:
 def serve() -> None:
     """Read what standard input names, file after file, and answer with what is wrong with each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is interrupted, too, and ends this process
-    polars()
+    polars().DataFrame({"a": [1.0, 2.0]}).lazy().select("a").collect()  # starts its threads, whose stacks count as memory
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # only answers go to the other side
+    used = _memory_used()
     answers.write(READY)
     while line := sys.stdin.buffer.readline():
         about = json.loads(line)
         path = about["path"]
         source = Source("", Path(path)) if path is not None else Source("", content=sys.stdin.buffer.read(about["size"]))
         try:
-            _read(source, about["kind"], about["most"])
-            fault = None
+            _limit_memory(used + about["limit"] + SLACK)
+            fault = _read(source, about["kind"], FileLimit(about["limit"]))
         except BaseException as error:  # a panic of polars is not an Exception
             fault = first_line(error)
         answers.write(json.dumps(fault).encode() + b"\n")
 
 
-def _count_numbers(source: Source, kind: str) -> int:
-    """Return how many values a file says it holds; 0 where that takes reading it."""
+def _memory_used() -> int:
+    """Return the bytes that this process has reserved; 0 where the system does not report them."""
+    try:
+        found = re.search(r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), flags=re.MULTILINE)
+    except OSError:
+        found = None
+    return int(found[1]) * 1024 if found else 0
+
+
+def _limit_memory(most: int) -> None:
+    """End this process, rather than the machine, where a file makes a reader take more memory."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if most > SLACK and (hard == resource.RLIM_INFINITY or most < hard):
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+def _check_size(source: Source, kind: str, limit: FileLimit) -> None:
+    """Refuse a file by the number of values that it states, where it states any."""
     pl = polars()
     scans = {PARQUET: pl.scan_parquet, ARROW: pl.scan_ipc}
-    if kind not in scans or source.path is None:
-        return 0
-    lazy = scans[kind](source.native)
-    return int(lazy.select(pl.len()).collect().item()) * len(lazy.collect_schema())
+    if kind in scans and source.path is not None:
+        lazy = scans[kind](source.native)
+        width = len(lazy.collect_schema())
+        limit.check_numbers(int(lazy.select(pl.len()).collect().item()) * width, source.label, besides=width * BYTES_A_COLUMN)
 
 
-def _load(source: Source, kind: str) -> DataFrame:
+def _load(source: Source, kind: str) -> tuple[DataFrame, dict[str, str]]:
+    """Return a frame, and the types of columns that hold lists or bytes: these are not read, and missing in the frame."""
     pl = polars()
-    if kind == STREAM:
-        with source.open() as stream:
-            frame: DataFrame = pl.read_ipc_stream(stream)
-    else:
-        frame = (pl.read_parquet if kind == PARQUET else pl.read_ipc)(source.native)
-    return frame
+    with source.open() as stream:
+        if kind == STREAM:
+            lazy = pl.read_ipc_stream(stream).lazy()
+        else:
+            lazy = (pl.scan_parquet if kind == PARQUET else pl.scan_ipc)(source.native)
+        schema = dict(lazy.collect_schema())
+        nested = {name: str(dtype.base_type()) for name, dtype in schema.items() if dtype.is_nested() or dtype == pl.Binary}
+        if len(nested) == len(schema):
+            raise ValueError("it holds no column of numbers, booleans, dates or text")
+        if nested:
+            lazy = lazy.select(pl.nth([i for i, name in enumerate(schema) if name not in nested]))
+        frame: DataFrame = lazy.collect()
+    for i, name in enumerate(schema):
+        if name in nested:
+            frame.insert_column(i, pl.Series(name, [None]).new_from_index(0, len(frame)))
+    return frame, nested
 
 
-def _read(source: Source, kind: str, most: int) -> None:
-    """Read a file as the caller will, and look at every value once."""
+def _text_bytes(series: Series) -> int:
+    """Return the bytes of a text column's values, each counted as often as it occurs."""
     pl = polars()
-    if _count_numbers(source, kind) > most:
-        return
-    frame = _load(source, kind)
+    if series.dtype == pl.String:
+        return int(series.str.len_bytes().cast(pl.UInt64).sum())
+    counts = series.drop_nulls().value_counts(name="count")  # of the different texts: each is in the file once
+    lengths = counts.to_series(0).cast(pl.String).str.len_bytes().cast(pl.UInt64)
+    return int((lengths * counts["count"]).sum())
+
+
+def _read(source: Source, kind: str, limit: FileLimit) -> str | None:
+    """Read a file as the caller will, look at every value once, and return what is wrong with it."""
+    pl = polars()
+    try:
+        _check_size(source, kind, limit)
+    except InputError:  # the caller refuses it in the same way
+        return None
+    frame, _ = _load(source, kind)
+    texts = 0
     for series in (column(frame, name) for name in frame.columns):
         if int(series.is_null().sum()) != series.null_count():
             raise ValueError("it miscounts its missing values")
         if series.dtype in (pl.String, pl.Categorical, pl.Enum):
-            series.cast(pl.String).str.len_bytes().sum()
-        elif not series.dtype.is_nested():  # lists and the like are refused later, by name
+            texts += _text_bytes(series)
+        else:
             series.hash()
+        if texts > limit.bytes:
+            return TOO_MUCH
+    return None
 
 
-def read_frame(source: Source, limit: FileLimit, kind: str) -> FileSample:
+def read_frame(source: Source, options: ReadOptions, kind: str) -> FileSample:
     """Read a Parquet file, or an Arrow (Feather, IPC) file or stream."""
     what = "a Parquet file" if kind == PARQUET else "an Arrow file"
     if kind == ARROW and not source.head().startswith(ARROW_FILE):
         kind = STREAM
+    limit = options.limit
     limit.check(source.size, source.label)
-    _try_to_read(source, kind, what, limit.most_numbers)
+    _try_to_read(source, kind, what, limit)
     with reading(source.label, what):
-        limit.check_numbers(_count_numbers(source, kind), source.label)
-        return FileSample(_load(source, kind), source.label)
+        _check_size(source, kind, limit)
+        frame, nested = _load(source, kind)
+        wrong = [suspect(NESTED, name, source.label, dtype=dtype) for name, dtype in nested.items()]
+        return infer_types(frame, source.label, options, [], typed=True, suspects=wrong)
 
 
 def read_npy(source: Source, limit: FileLimit) -> FileSample:

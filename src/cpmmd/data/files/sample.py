@@ -1,10 +1,10 @@
-"""A sample that came from a file: what the text of its columns means, choosing columns, splitting it into groups."""
+"""A sample from a file: what the text of its columns means, choosing columns, splitting it into groups."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,47 +26,63 @@ MOST_GROUPS = 100
 UNITS_A_DAY = {"d": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 FIRST_DAY, END_DAY = -719_162, 2_932_897  # of the years 1 to 9999, counted from 1970-01-01
 
-# A number whose fraction a comma begins.
+PADDED = r"^\s{2,}|\s$"  # one space after a separator is a style of writing tables
+# What looks like a number and is a code: leading zeros, or an exponent without a point or a sign, as no program writes one.
+ZEROS, EXPONENT, FRACTION = r"^0\d+$", r"^\d+[eE]\d+$", r"[.]|[eE][+-]"
+UNIT = r"[$€£¥₹₩₽₺%]|US\$|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|kr|zł"
+BOOLEANS = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"))  # of polars, pandas and R
+YEAR_2000, YEAR_2040 = 946_684_800, 2_208_988_800  # seconds since 1970
+# A number with a decimal comma.
 WITH_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
 NO_NUMBERS = {
-    r"^[+-]?\d+([.,]\d+)?\s?%$": "percentages; write 12.5 for 12.5%",
     r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}\b": "dates among other values; correct those (an empty field is a missing value)",
-    r"^\d{1,2}[/.-]\d{1,2}[/.-](\d{2}|\d{4})\b": "dates; write 2024-12-31, or say {dayfirst} or a {date_format}",
+    r"^\d{1,2}[/.-]\d{1,2}[/.-](\d{2}|\d{4})\b": "dates; write 2024-12-31, or set {dayfirst} or {date_format}",
     r"(?i)^(\d{1,2}[ .-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ .,-]+(\d{1,2}[ .,-]+)?\d{4}$": (
-        "dates; write 2024-12-31, or say their {date_format}, with %b for a month's name"
+        "dates; write 2024-12-31, or set {date_format}, with %b for a month's name"
     ),
     r"^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$": "times of day; write hours as a number, 10.5 for 10:30",
+    rf"^[+-]?(?:(?:{UNIT})\s?[+-]?\d[\d.,' ]*|\d[\d.,' ]*\s?(?:{UNIT}))$": (
+        "amounts whose decimal separator is not clear; set {decimal} for 1.234,50, or write 1234.5"
+    ),
 }
-# What most of a column's odd values look like -> what it seems to be, and what to write instead; by what begins fractions.
+# What most of a column's odd values look like -> what it seems to hold, and what to write instead; by the decimal separator.
 STYLES = {
     ".": {
         r"^[+-]?\d{1,3}([,' \u{a0}\u{202f}]\d{3})+(\.\d+)?$|^[+-]?\d+([. ]\d{3})*,\d+$": (
-            "numbers with a decimal comma or thousands separators; say {decimal} for 1,5, and write 1234.5 for 1,234.5"
+            "numbers with a decimal comma or thousands separators; set {decimal} for 1,5, and write 1234.5 for 1,234.5"
         ),
         **NO_NUMBERS,
     },
     ",": {
         r"^[+-]?\d{1,3}([. ']\d{3})+(,\d+)?$": "numbers with thousands separators; write 1234,5 for 1.234,5",
-        r"^[+-]?\d+\.\d+([eE][+-]?\d+)?$": "numbers with a decimal point, while {decimal} was said",
+        r"^[+-]?\d+\.\d+([eE][+-]?\d+)?$": "numbers with a decimal point, beside {decimal}",
         **NO_NUMBERS,
     },
 }
 NOT_PLAIN = (
-    "Values must be plain. Column {short} of {file} seems to hold STYLE. Or take it as text with {text}, or leave it out with "
-    "{drop}."
+    "Values must be plain numbers, ISO dates or text. Column {short} of {file} seems to hold STYLE. Or take it as text with "
+    "{text}, or leave it out with {drop}."
 )
 NO_DATE = (
-    "A date must exist, and be written as said or as the others are. Column {short} of {file} has dates among other values, the "
-    "first {first} in row {row}. Correct it (an empty field is a missing value), take the column as text with {text}, or leave "
-    "it out with {drop}."
+    "Dates of a column must exist and have one form. Column {short} of {file} has dates among other values, the first {first} in "
+    "row {row}. Correct it (an empty field is a missing value), take the column as text with {text}, or leave it out with {drop}."
 )
 MIXTURE = (
     "A column must hold numbers or text, not both. Column {short} of {file} has {numeric} and {others}, the first {first} in row "
     "{row}. Correct them (an empty field is a missing value), take the column as text with {text}, or leave it out with {drop}."
 )
+UNITS = (
+    "Amounts of a column must have one unit. Column {short} of {file} holds amounts in {unit} and others, the first {first} in "
+    "row {row}. Convert them to one unit, take the column as text with {text}, or leave it out with {drop}."
+)
+AS_WRITTEN = "column {column} of {file}: {remark}; {text} takes it as it is written"
+ALL_DIFFERENT = "column {column} of {file} has {texts}: leave it out if it is an identifier"
+EPOCH = (
+    "column {column} of {file} looks like times in {unit} since 1970, and is compared as numbers; dates are written 2024-12-31"
+)
 EMPTY = (
-    "Columns must hold values. {file} has only missing ones in {columns}; leave them out with {drop}, or check how the file was "
-    "written."
+    "Columns must hold values. {file} has only missing values in {columns}; leave them out with {drop}, or check how the file "
+    "was written."
 )
 FAR = (
     "Dates must be of the years 1 to 9999. {file} has others in {columns}; check their unit, or leave the columns out with "
@@ -83,12 +99,12 @@ SETTINGS: dict[str, Field] = {
 
 @dataclass(frozen=True, eq=False)
 class FileSample:
-    """Rows of a file and what was noticed while reading them."""
+    """Rows of a file, and notes on how they were read."""
 
     data: Data  # a polars frame, or an array where the file held one
     label: str  # what messages call it: the file's name
     notes: tuple[str, ...] = ()
-    # what is wrong with columns that cannot be used as they are; harmless once those are left out
+    # errors for columns that cannot be used as they are; they count only where these are kept
     suspects: tuple[InputError, ...] = ()
 
     @property
@@ -109,63 +125,159 @@ class FileSample:
             raise unknown_name(f"column of {self.label}:", name, self.columns)
 
 
-def infer_types(frame: DataFrame, label: str, options: ReadOptions, notes: list[str]) -> FileSample:
-    """Return the sample with text columns that hold numbers or dates turned into these, and suspects marked."""
-    suspects: list[InputError] = []
-    text = polars().String
+def suspect(sentence: str, name: str, label: str, **fields: Field) -> InputError:
+    """Return the error for a column that cannot be used as it is."""
+    return InputError(sentence, column=name, file=label, short=_cut(name), **SETTINGS, **fields)
+
+
+def infer_types(
+    frame: DataFrame,
+    label: str,
+    options: ReadOptions,
+    notes: list[str],
+    *,
+    typed: bool = False,
+    suspects: Sequence[InputError] = (),
+) -> FileSample:
+    """Return the sample with text columns that hold numbers or dates turned into these, and suspects marked.
+
+    Where a file has types (``typed``), text may be anything: it becomes numbers or dates only where all of it is such, with a
+    note.
+    """
+    wrong, text = list(suspects), polars().String
+    columns: list[Series] = []
     for name in frame.columns:
         series = column(frame, name)
         if name in options.text:
-            frame = frame.with_columns(series.cast(text).alias(name))
-        elif series.dtype == text:
-            meant, wrong = _meaning(series, name, label, options)
-            frame = frame.with_columns(meant.alias(name))
-            different = 0 if wrong is not None or meant.dtype != text else meant.n_unique()
-            if wrong is not None:
-                suspects.append(wrong)
-            elif different > 20 and different > MANY_LEVELS * len(meant):
-                texts = f"{different} different texts in {pluralize(len(meant), 'row')}"
-                note = "column {short} of {label} has {texts}: leave it out if it is an identifier"
-                notes.append(Note(note, column=name, short=_cut(name), label=label, texts=texts))
-    return FileSample(frame, label, tuple(notes), tuple(suspects))
+            series = series.cast(text).str.strip_chars()
+            columns.append(series.set(series == "", None).alias(name))
+            continue
+        if series.dtype == text:
+            series = _read_text(series, name, label, options, notes, wrong, typed=typed)
+        if series.dtype.is_integer() and (unit := _epoch_unit(series)) is not None:
+            notes.append(Note(EPOCH, column=_cut(name), file=label, unit=unit))
+        columns.append(series.alias(name))
+    return FileSample(polars().DataFrame(columns), label, tuple(notes), tuple(wrong))
 
 
-def _meaning(series: Series, name: str, label: str, options: ReadOptions) -> tuple[Series, InputError | None]:
-    """Return a text column as numbers or dates where it holds nothing else; and what is wrong with it, if anything."""
-
-    def wrong(sentence: str, **fields: Field) -> InputError:
-        return InputError(sentence, column=name, file=label, short=_cut(name), **SETTINGS, **fields)
-
+def _read_text(
+    series: Series, name: str, label: str, options: ReadOptions, notes: list[str], wrong: list[InputError], *, typed: bool
+) -> Series:
+    """Return what a text column holds, with what is to be noted of it or is wrong with it."""
     stripped = series.str.strip_chars()
     present = stripped.set(stripped.is_in(list(NULLS)), None)
+    column = _meaning(present, name, label, options)
+    if column.wrong is not None and not typed:
+        wrong.append(column.wrong)
+        return column.values
+    values, remarks = (present, []) if column.wrong is not None else (column.values, [column.remark] if column.remark else [])
+    marks = stripped.drop_nulls().filter(stripped.drop_nulls().is_in([mark for mark in NULLS if mark]))
+    if typed and len(marks):
+        remarks.append(f"{name_some([marks[0]])} is read as a missing value")
+    if values.dtype != polars().String:
+        kind = "dates" if values.dtype.is_temporal() else "booleans" if values.dtype == polars().Boolean else "numbers"
+        if typed and not column.remark:
+            remarks.append(f"its text is read as {kind}")
+        elif not column.remark and series.drop_nulls().str.contains(PADDED).any():
+            remarks.append(f"values padded with spaces are read as {kind}")
+    elif column.wrong is None:
+        different = values.n_unique()
+        if different > 20 and different > MANY_LEVELS * len(values):
+            texts = f"{different} different texts in {pluralize(len(values), 'row')}"
+            notes.append(Note(ALL_DIFFERENT, column=_cut(name), file=label, texts=texts))
+    if remarks:
+        notes.append(Note(AS_WRITTEN, column=_cut(name), file=label, remark="; ".join(remarks), text=SETTINGS["text"]))
+    return values
+
+
+class Meaning(NamedTuple):
+    """What a text column holds."""
+
+    values: Series
+    wrong: InputError | None = None
+    remark: str = ""
+
+
+def _meaning(present: Series, name: str, label: str, options: ReadOptions) -> Meaning:
+    """Return a text column as numbers or dates where it holds nothing else; and what is wrong with it, if anything."""
     numbers = _numbers(present, options.decimal)
     count = len(present) - present.null_count()
     numeric = count - (numbers.null_count() - present.null_count())
-    if numeric == count:
-        return numbers, None
-    if not numeric and options.decimal == "," and present.drop_nulls().is_in(["true", "false"]).all():
-        return present == "true", None  # as polars reads it where it looks at the text itself
+    if count and numeric == count:
+        code = _first_code(present)
+        return (
+            Meaning(numbers) if code is None else Meaning(present, remark=f"codes such as {name_some([code])} are kept as text")
+        )
+    if not count:
+        return Meaning(numbers)
+    if not numeric and (yes := next((yes for yes, no in BOOLEANS if present.drop_nulls().is_in([yes, no]).all()), None)):
+        return Meaning(present == yes)
     if not numeric and (read := options.dates.read(present)) is not None:
         odd = read.is_null() & present.is_not_null()
         row = int(odd.arg_max() or 0)
-        return read, wrong(NO_DATE, row=row + 1, first=_cut(present[row])) if odd.any() else None
+        return Meaning(read, suspect(NO_DATE, name, label, row=row + 1, first=_cut(present[row])) if odd.any() else None)
+    if (amounts := _amounts(present, name, label, options.decimal)) is not None:
+        return amounts
     odd = numbers.is_null() & present.is_not_null()
     others = present.filter(odd)
     for pattern, style in STYLES[options.decimal].items():
         if 2 * others.str.contains(pattern).sum() > len(others):
-            return present, wrong(NOT_PLAIN.replace("STYLE", style))
+            return Meaning(present, suspect(NOT_PLAIN.replace("STYLE", style), name, label))
     if not numeric:
-        return present, None
+        return Meaning(present)
     counts = {"numeric": pluralize(numeric, "number"), "others": pluralize(len(others), "other value")}
-    return present, wrong(MIXTURE, row=int(odd.arg_max() or 0) + 1, first=_cut(others[0]), **counts)
+    return Meaning(present, suspect(MIXTURE, name, label, row=int(odd.arg_max() or 0) + 1, first=_cut(others[0]), **counts))
+
+
+def _first_code(present: Series) -> str | None:
+    """Return the first value that no program writes for a number: 007, or 1e5 where nothing else looks like a fraction."""
+    codes = present.filter(present.str.contains(ZEROS))
+    if not len(codes) and not present.str.contains(FRACTION).any():
+        codes = present.filter(present.str.contains(EXPONENT))
+    return str(codes[0]) if len(codes) else None
+
+
+def _amounts(present: Series, name: str, label: str, decimal: str) -> Meaning | None:
+    """Return amounts of one unit as numbers, None where most values are no amounts."""
+    pl = polars()
+    group = "," if decimal == "." else "."
+    number = rf"(?:\d+|\d{{1,3}}(?:[{group}' \u{{a0}}\u{{202f}}]\d{{3}})+)(?:[{decimal}]\d+)?"
+    pattern = rf"^[+-]?(?:({UNIT})\s?[+-]?{number}|{number}\s?({UNIT}))$"
+    units = present.str.extract(pattern, 1)
+    units = units.zip_with(units.is_not_null(), present.str.extract(pattern, 2))
+    found = units.drop_nulls().unique(maintain_order=True).to_list()
+    odd = units.is_null() & present.is_not_null()
+    if 2 * int(odd.sum()) >= len(present) - present.null_count():
+        return None
+    plain = (
+        present.str.replace_all(rf"[^0-9{decimal}+-]", "").str.replace(decimal, ".", literal=True).cast(pl.Float64, strict=False)
+    )
+    if len(found) == 1 and not odd.any() and plain.null_count() == present.null_count():
+        first = present.drop_nulls()[0]
+        return Meaning(
+            plain, remark=f"amounts in {found[0]} are read as numbers, {name_some([first])} as {plain.drop_nulls()[0]:g}"
+        )
+    row = int((odd if odd.any() else (units != found[0]).fill_null(value=False)).arg_max() or 0)
+    return Meaning(present, suspect(UNITS, name, label, unit=found[0], row=row + 1, first=_cut(present[row])))
+
+
+def _epoch_unit(series: Series) -> str | None:
+    """Return the unit in which whole numbers look like times since 1970, of the years 2000 to 2039."""
+    if series.null_count() == len(series):
+        return None
+    low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
+    if low == high:
+        return None
+    units = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
+    return next((unit for unit, parts in units.items() if YEAR_2000 * parts <= low and high < YEAR_2040 * parts), None)
 
 
 def _numbers(values: Series, decimal: str) -> Series:
-    """Return text as numbers, missing where it is none; whole ones stay whole where polars did not look at them before."""
+    """Return text as numbers, missing where it is not one; whole numbers stay whole."""
     pl = polars()
-    if decimal == ".":
-        return values.cast(pl.Float64, strict=False)
-    plain = values.set(~values.str.contains(WITH_COMMA), None).str.replace(",", ".", literal=True)
+    plain = values
+    if decimal == ",":
+        plain = values.set(~values.str.contains(WITH_COMMA), None).str.replace(",", ".", literal=True)
     whole = plain.cast(pl.Int64, strict=False)
     return whole if whole.null_count() == values.null_count() else plain.cast(pl.Float64, strict=False)
 
@@ -183,11 +295,12 @@ def select_columns(
     """
     for name in (*columns, *drop):
         sample.check_column(name)
-    kept = [name for name in dict.fromkeys(columns or sample.columns) if name not in set(drop)]  # a column named twice is one
+    kept = [name for name in dict.fromkeys(columns or sample.columns) if name not in set(drop)]  # once, even where named twice
     if not kept:
-        raise InputError(f"At least one column of {sample.label} must be left. All {len(sample.columns)} are dropped.")
+        raise InputError(f"At least one column of {sample.label} must be kept. All {len(sample.columns)} are dropped.")
     if tuple(kept) != sample.columns:
-        notes = (note for note in sample.notes if not isinstance(note, Note) or note.fields.get("column", kept[0]) in kept)
+        shown = {None, *map(_cut, kept)}
+        notes = (note for note in sample.notes if not isinstance(note, Note) or note.fields.get("column") in shown)
         sample = replace(sample, data=_take_columns(sample.data, kept), notes=tuple(notes))
     for suspect in sample.suspects:
         if suspect.column in kept:
@@ -273,12 +386,12 @@ def by_groups(sample: FileSample, column: str) -> Groups:
     left_out = f"{pluralize(lost, 'row')} without a value of {column!r} {'is' if lost == 1 else 'are'} left out"
     rest = [name for name in sample.columns if name != column]
     if not rest:
-        raise InputError(f"There must be a column to compare. {sample.label} has none but {column!r}.")
+        raise InputError(f"There must be a column to compare. {sample.label} has no column but {column!r}.")
     kept = replace(sample, data=_rows(_take_columns(data, rest), present), notes=(*sample.notes, *([left_out] if lost else ())))
     groups = Groups(kept, column, values[present])
     if not 2 <= len(groups.names) <= MOST_GROUPS:
         raise InputError(
-            f"The column that splits must hold 2 to {MOST_GROUPS} different values. {column!r} of {sample.label} has "
+            f"A column that splits a file must hold 2 to {MOST_GROUPS} different values. {column!r} of {sample.label} has "
             f"{len(groups.names)}; choose another, or bin it first."
         )
     return groups

@@ -1,4 +1,4 @@
-"""Where bytes come from (a file on disk, or what a pipe held), what they may take, how they are unpacked; the door to polars."""
+"""Where bytes come from (a file on disk, or a pipe), how much memory they may take, how they are unpacked; the door to polars."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ PACKED = (".gz", ".zst", ".zstd")
 # A number can live three times at once: in the column as read, in the rows as prepared, in a copy in work.
 COPIES = 3
 BYTES_A_NUMBER = 8
-# Above this a permutation test on all pairs of rows takes days anyway: 4 GB are 1.7e8 numbers.
+BYTES_A_COLUMN = 4_000  # of any column, however short: its buffers, its name, what a reader keeps of it
+# 4 GB are 1.7e8 numbers; above that a permutation test on all pairs of rows takes days.
 MOST_BY_DEFAULT = 4_000_000_000
 SHARE_OF_AVAILABLE = 0.5
 TOO_LARGE = (
@@ -39,9 +40,10 @@ TOO_LARGE = (
     "thousand of each sample are plenty), keep fewer columns in the file, or raise the limit with {setting}."
 )
 TOO_LONG = (
-    "{file} holds more than the limit for a file, {limit}. Draw some rows at random first, or raise the limit with {setting}."
+    "{file} takes more memory than the limit for a file, {limit}. Draw some rows at random first, or raise the limit with "
+    "{setting}."
 )
-NOT_WHAT_IT_SEEMS = "{file} cannot be read as {what} ({reason}). Write or copy it again, or check {setting}."
+UNREADABLE = "{file} cannot be read as {what} ({reason}). Write or copy it again, or check {setting}."
 
 
 def package(name: str, feature: str, extra: str) -> ModuleType:
@@ -64,7 +66,7 @@ def column(frame: DataFrame, name: str) -> Series:
 
 @contextmanager
 def reading(label: str, what: str) -> Iterator[None]:
-    """Turn whatever a reader raises into a sentence about the file."""
+    """Turn any error of a reader into a sentence about the file."""
     try:
         yield
     except (CpmmdError, KeyboardInterrupt):
@@ -78,18 +80,18 @@ def reading(label: str, what: str) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error says, in a line."""
+    """Return the first line of an error's message."""
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 def reason(error: Exception) -> str:
-    """Return what an error of the system says, in lower case."""
+    """Return the message of a system error, in lower case."""
     return (getattr(error, "strerror", None) or str(error)).lower()
 
 
 def refusal(label: str, what: str, why: str) -> InputError:
-    """Return the error for a file that is not what it seems to be."""
-    return InputError(NOT_WHAT_IT_SEEMS, file=label, what=what, reason=why, setting=ParameterReference("format"))
+    """Return the error for a file that is not of its format."""
+    return InputError(UNREADABLE, file=label, what=what, reason=why, setting=ParameterReference("format"))
 
 
 @dataclass(frozen=True)
@@ -113,12 +115,16 @@ class FileLimit:
         """Refuse a file of so many numbers, with so many bytes besides."""
         self.check(numbers * BYTES_A_NUMBER * COPIES + besides, label)
 
+    def exceeded(self, label: str) -> InputError:
+        """Return the error for a file that takes more, where nobody knows how much more."""
+        return InputError(TOO_LONG, file=label, limit=bytes_in_words(self.bytes), setting=ParameterReference("file_limit"))
+
 
 def file_limit(text: str | None = None) -> FileLimit:
     """Return the limit from text such as ``500M`` or ``8G``; None is half of what is available, at most 4 GB."""
     if text is not None:
         return FileLimit(validation.byte_count("file_limit", text))
-    try:  # what a new process may use without swapping; a lot where the system does not say
+    try:  # what a new process may use without swapping
         found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), flags=re.MULTILINE)
     except OSError:
         found = None
@@ -144,7 +150,7 @@ class Source:
             return file.read(size)
 
     def head(self) -> bytes:
-        """Return as many of the first bytes as tell what it is."""
+        """Return the first bytes, enough to recognise a format."""
         return self.read(HEAD)
 
     def choose(self, names: list[str], what: str, nothing: str) -> str:
@@ -154,7 +160,7 @@ class Source:
         if self.member is not None and self.member not in names:
             raise unknown_name(f"{what} of {self.label}:", self.member, names)
         if self.member is None and len(names) > 1:
-            which = f"Say which one holds the sample, as in {self.label}:{names[0]}"
+            which = f"Name the one that holds the sample, as in {self.label}:{names[0]}"
             raise InputError(f"{self.label} holds {len(names)} {what}s: {name_some(names)}. {which}")
         return self.member or names[0]
 
@@ -181,7 +187,7 @@ def unpack(source: Source, limit: FileLimit) -> bytes:
             return drain(_unpacked(file, source.head()), f"{source.label}, unpacked,", limit)
     except (EOFError, zlib.error, OSError) as error:
         what = "gzip" if source.head().startswith(GZIP) else "zstandard"
-        raise InputError(f"{source.label} is not a whole {what} file ({reason(error)}). Copy or download it again.") from error
+        raise InputError(f"{source.label} is not a complete {what} file ({reason(error)}). Copy or download it again.") from error
 
 
 def unpacked_head(source: Source) -> bytes:
@@ -194,24 +200,24 @@ def unpacked_head(source: Source) -> bytes:
 
 
 def drain(pieces: Iterator[bytes], label: str, limit: FileLimit) -> bytes:
-    """Return all pieces in one, refused as soon as they are too much."""
+    """Return all pieces joined, refused as soon as they exceed the limit."""
     kept, size = list[bytes](), 0
     for piece in pieces:
         kept.append(piece)
         size += len(piece)
         if size > limit.bytes:
-            raise InputError(TOO_LONG, file=label, limit=bytes_in_words(limit.bytes), setting=ParameterReference("file_limit"))
+            raise limit.exceeded(label)
     return b"".join(kept)
 
 
 def in_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Yield what there is to read, a chunk at a time."""
+    """Yield all bytes, a chunk at a time."""
     while chunk := read(CHUNK):
         yield chunk
 
 
 def _unpacked(file: BinaryIO, head: bytes) -> Iterator[bytes]:
-    """Yield the contents; a file that ends within a frame of zstandard is damaged, which a plain stream would not say."""
+    """Yield the contents. A file that ends within a zstandard frame is damaged, which a plain stream would not report."""
     if head.startswith(GZIP):
         with gzip.GzipFile(fileobj=file) as unpacked:
             yield from in_chunks(unpacked.read)

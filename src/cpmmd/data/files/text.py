@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from cpmmd.core.text import pluralize
 from cpmmd.data.files.options import ReadOptions
-from cpmmd.data.files.sample import NULLS, FileSample, infer_types
-from cpmmd.data.files.source import FileLimit, Source, column, polars, reading
+from cpmmd.data.files.sample import FileSample, infer_types
+from cpmmd.data.files.source import BYTES_A_COLUMN, FileLimit, Source, column, in_chunks, polars, reading
 from cpmmd.errors import InputError, ParameterReference, name_some
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ SEPARATORS = (",", ";", "\t", "|")
 SPACE = b"\xef\xbb\xbf \t\r\n"
 BOMS = (b"\xff\xfe", b"\xfe\xff")
 TABLE = "a table of separated values"
+NAME = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
+BETWEEN = re.compile(r"[ \t\r\n]*")
+LONGEST_LINE = 1 << 24  # bytes of JSON that are looked at together
+BYTES_A_TEXT = 16  # of any value, which begins as text
+BYTES_A_CONVERSION = 80  # of each row while the text of a column becomes numbers
+BYTES_AN_OBJECT = 100  # of Python's, while a list is read
 RECORDS = 'Write each row as {"a": 1, "b": 2}, in a list or on lines of their own (pandas: orient="records")'
 NOT_DECODED = "{file} cannot be read as {encoding} ({reason}). Check {setting}."
 NOT_UTF8 = (
@@ -115,11 +122,14 @@ def without_filling(frame: DataFrame, label: str, notes: list[str]) -> DataFrame
         frame = frame.filter(~empty)
     if frame.columns[0] != NAMELESS:
         return frame
-    first = frame[NAMELESS]
+    pl, first = polars(), frame[NAMELESS]
+    if first.dtype == pl.String:
+        whole = first.str.strip_chars().cast(pl.Int64, strict=False)
+        first = whole if whole.null_count() == first.null_count() else first
     if not first.dtype.is_integer() and first.n_unique() < len(first):
         index = "has none, and repeats values, so that it is not taken for an index; name it, or remove it."
         raise InputError(f"Every column must have a name. The first of {label} {index}")
-    counts = first.dtype.is_integer() and first.eq_missing(polars().int_range(len(frame), eager=True)).all()
+    counts = first.dtype.is_integer() and first.eq_missing(pl.int_range(len(frame), eager=True)).all()
     is_index = "counts the rows" if counts else "is taken for an index"
     notes.append(f"the nameless first column of {label} {is_index}: left out")
     return frame.drop(NAMELESS)
@@ -131,10 +141,10 @@ def read_delimited(source: Source, separator: str, options: ReadOptions) -> File
     _check_text(source, options.limit)
     header, separator = _header(source, separator, options.decimal)
     names, named = column_names(header, label, options.decimal)
-    frame = _parse(source, separator, len(names), named, typed=options.decimal == ".")
+    _check_size(source, separator, len(names), options.limit)
+    frame = _parse(source, separator, len(names), named)
     frame.columns = names
-    frame = _with_text(frame, source, separator, named, [name for name in names if name in options.text])
-    notes = [] if named else [f"the first line of {label} is numbers: read as data, columns are called 0, 1, ..."]
+    notes = [] if named else [f"the first line of {label} holds numbers: it is read as data, and columns are called 0, 1, ..."]
     if len(frame) == 0:
         raise InputError(f"{label} has a header and no rows. Check how it was written.")
     if frame[names[-1]].null_count():  # the reader fills lines that are too short
@@ -171,18 +181,15 @@ def _header(source: Source, separator: str, decimal: str) -> tuple[list[str], st
     return [name.strip() for name in first], separator
 
 
-def _parse(source: Source, separator: str, width: int, named: bool, *, typed: bool) -> DataFrame:
-    """Return the columns as polars reads them; not typed, all of them are text, for others to say what it means."""
+def _parse(source: Source, separator: str, width: int, named: bool) -> DataFrame:
+    """Return all columns as text."""
     pl = polars()
     try:
         frame: DataFrame = pl.read_csv(
             source.native,
             separator=separator,
             has_header=named,
-            infer_schema=typed,
-            infer_schema_length=None,
-            null_values=list(NULLS),
-            try_parse_dates=False,  # it would take 01/02/2024 for the first of February without asking
+            infer_schema=False,  # polars would take 007 for 7, and 01/02/2024 for the first of February
         )
     except pl.exceptions.NoDataError:
         return pl.DataFrame({str(i): [] for i in range(width)})  # type: ignore[no-any-return]
@@ -197,15 +204,18 @@ def _parse(source: Source, separator: str, width: int, named: bool, *, typed: bo
     return frame
 
 
-def _with_text(frame: DataFrame, source: Source, separator: str, named: bool, text: list[str]) -> DataFrame:
-    """Return the frame with the columns that were called text as they are written: only an empty field is missing there."""
-    if not text:
-        return frame
-    places = [frame.columns.index(name) for name in text]
-    with reading(source.label, TABLE):
-        raw = polars().read_csv(source.native, separator=separator, has_header=named, columns=places, infer_schema=False)
-    columns = [column(raw, name).str.strip_chars() for name in raw.columns]
-    return frame.with_columns(s.set(s == "", None).alias(name) for s, name in zip(columns, text, strict=True))
+def _check_size(source: Source, separator: str, width: int, limit: FileLimit) -> None:
+    """Refuse a table of more values than the limit, counted in all of the text; lines are as long as the first or refused."""
+    fields = lines = 0
+    with source.open() as file:
+        for chunk in in_chunks(file.read):
+            lines += chunk.count(b"\n")
+            fields += chunk.count(separator.encode()) + chunk.count(b"\n")
+    besides = source.size + width * BYTES_A_COLUMN
+    limit.check_numbers(fields, source.label, besides=besides)
+    limit.check(fields * BYTES_A_TEXT + lines * BYTES_A_CONVERSION + besides, source.label)
+    if width * lines > 2 * fields:  # quoted line ends, or short lines that the reader would fill
+        _check_even(source, separator, width)
 
 
 def _check_even(source: Source, separator: str, width: int) -> None:
@@ -227,6 +237,7 @@ def read_json(source: Source, options: ReadOptions) -> FileSample:
     start = _check_text(source, options.limit).lstrip(SPACE)[:1]
     if not start:
         raise InputError(f"{source.label} is empty. Check how it was written.")
+    _check_objects(source, options.limit)
     lines = io.BytesIO(_as_lines(source)) if start == b"[" else source.native
     with reading(source.label, "JSON lines"):
         frame: DataFrame = polars().read_ndjson(lines, infer_schema_length=None)
@@ -235,17 +246,40 @@ def read_json(source: Source, options: ReadOptions) -> FileSample:
     return infer_types(frame, source.label, options, [])
 
 
+def _check_objects(source: Source, limit: FileLimit) -> None:
+    """Refuse objects that make more values than the limit: each name in any of them is a column, with a value in every row."""
+    names, rows, nested = set[bytes](), 0, 0
+    with source.open() as file:
+        for line in iter(lambda: file.readline(LONGEST_LINE), b""):
+            names.update(NAME.findall(line))
+            rows += line.count(b"{")
+            nested += line.count(b"[")
+            needed = source.size + len(names) * BYTES_A_COLUMN + (rows + nested) * BYTES_AN_OBJECT
+            limit.check_numbers(rows * len(names), source.label, besides=needed)
+
+
 def _as_lines(source: Source) -> bytes:
     """Return the items of a list on lines of their own, which is what the strict reader takes."""
-    content = source.read()
+    decoder = json.JSONDecoder(parse_constant=lambda _: None)  # NaN is not JSON: missing
     with reading(source.label, "JSON"), _in_utf8(source.label):
-        items = json.loads(content.decode("utf-8-sig"), parse_constant=lambda _: None)  # NaN is no JSON: missing
-    for number, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise InputError(
-                f"A JSON list must hold objects, one for each row. Item {number} of {source.label} (counted from 0) is "
-                f"{type(item).__name__}. {RECORDS}."
-            )
-    if not items:
+        content = source.read().decode("utf-8-sig")
+        lines, place = list[bytes](), content.index("[") + 1
+        while (place := BETWEEN.match(content, place).end()) < len(content) and (lines or content[place] != "]"):  # type: ignore[union-attr]
+            item, place = decoder.raw_decode(content, place)
+            if not isinstance(item, dict):
+                raise InputError(
+                    f"A JSON list must hold objects, one for each row. Item {len(lines)} of {source.label} (counted from 0) is "
+                    f"{type(item).__name__}. {RECORDS}."
+                )
+            lines.append(json.dumps(item).encode())
+            place = BETWEEN.match(content, place).end()  # type: ignore[union-attr]
+            if content[place : place + 1] == "]":
+                break
+            if content[place : place + 1] != ",":
+                raise json.JSONDecodeError("Expecting ',' delimiter", content, place)
+            place += 1
+        if content[place + 1 :].strip() or content[place : place + 1] != "]":
+            raise json.JSONDecodeError("Extra data" if place < len(content) else "Expecting ']'", content, place)
+    if not lines:
         raise InputError(f"{source.label} is a list without items. Check how it was written.")
-    return "\n".join(map(json.dumps, items)).encode()
+    return b"\n".join(lines)

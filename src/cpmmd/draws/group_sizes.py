@@ -1,0 +1,123 @@
+"""Groups whose sizes differ: cut to one size, which is exact whatever their sizes, and the exact test of the sizes themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from cpmmd.core.arrays import Array, Objects, Rows
+from cpmmd.core.seeds import keyed_rng
+from cpmmd.core.text import pluralize
+from cpmmd.data.design import CUT, GROUP, PAIR, CutGroups, Design, DesignOptions
+from cpmmd.data.pool import Pool, take_rows
+from cpmmd.draws.labels import Relabelings, units_by_stratum
+from cpmmd.errors import Note, ParameterReference
+
+SPARED = 0.1  # share of the smaller sample's groups that may be left out, so that a few tiny groups do not cut all others
+PERMUTATIONS = 999  # of the test of sizes
+THRESHOLDS = 32  # sizes at which distributions are compared, at most
+CUT_NOTE = (
+    "{kind} have {of_x} in the first sample and {of_y} in the second. Only groups of one size are exchangeable, so each was cut "
+    "to {size}, drawn at random{smaller}: {kept_x} of {rows_x} and {kept_y} of {rows_y} are compared. An exact test of the sizes "
+    "themselves has p = {pvalue}. If groups were assigned to the samples at random, {keep} compares all rows"
+)
+
+
+def cut_groups(pool: Pool, asked: DesignOptions, rng: np.random.Generator, *, names: Objects | None = None) -> Pool:
+    """Return the pool with groups of one size in each stratum; the same pool where they are so already."""
+    found = None if pool.design is None or asked.group_sizes != CUT else cut_design(pool.design, rng, names=names)
+    if found is None:
+        return pool
+    rows, design, note = found
+    return replace(take_rows(pool, rows), design=design, notes=(*pool.notes, note))
+
+
+def cut_design(design: Design, rng: np.random.Generator, *, names: Objects | None = None) -> tuple[Rows, Design, Note] | None:
+    """Return rows of groups, or of the two sides of pairs, such that all are of one size in each stratum; None where all are.
+
+    Rows are drawn from a stream that ``rng`` spawns. With ``names``, the group of each row, the rows of a group are taken in an
+    order that depends on the generator and its name alone: a monitor tests a group several times, with the same rows first.
+    """
+    if design.kind not in (GROUP, PAIR):
+        return None
+    counts = np.bincount(design.unit, minlength=design.size)
+    size = common_sizes(design, counts)[design.strata]
+    if (counts == size).all():
+        return None
+    row_stream, size_stream = rng.spawn(2)
+    keys = row_stream.random(len(design.unit)) if names is None else _keys_by_name(names, int(row_stream.integers(2**63)))
+    rows = _draw_rows(design.unit, keys, np.where(counts < size, 0, size))
+    made = design.take(rows, int(np.count_nonzero(rows < design.rows[0])))
+    left = np.bincount(made.unit)
+    pvalue = pvalue_of_sizes(design, counts, size_stream)
+    cut = CutGroups((int(left.min()), int(left.max())), design.rows, design.units, pvalue)
+    return rows, replace(made, cut=cut), _note(design, counts, made, cut)
+
+
+def common_sizes(design: Design, counts: Rows) -> Rows:
+    """Return the size that units of each stratum are cut to; smaller ones are left out, a tenth of the smaller sample's at most.
+
+    It depends on all sizes of the stratum and on how many units each sample has, never on which sample a unit is of.
+    """
+    order = np.lexsort((counts, design.strata))
+    strata = design.strata[order]
+    starts = np.flatnonzero(np.diff(strata, prepend=-1))
+    of_x = np.bincount(design.strata[: design.first], minlength=len(starts))
+    of_y = np.bincount(design.strata[design.first :], minlength=len(starts))
+    spared = (SPARED * np.minimum(of_x, of_y)).astype(np.intp)
+    return np.asarray(counts[order][starts + spared])
+
+
+def _draw_rows(unit: Rows, keys: Array, take: Rows) -> Rows:
+    """Return the rows with the smallest keys, so many of each unit, in the order they came in."""
+    order = np.lexsort((keys, unit))
+    counts = np.bincount(unit, minlength=len(take))
+    place = np.arange(len(unit)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(order[place < np.repeat(take, counts)])
+
+
+def _keys_by_name(names: Objects, seed: int) -> Array:
+    """Return a random number for each row that depends on the seed, the name of its group and its place in that alone."""
+    groups, number = np.unique(names.astype(str), return_inverse=True)
+    keys = np.empty(len(names))
+    for rows in units_by_stratum(np.asarray(number).ravel()):
+        keys[rows] = keyed_rng(seed, str(groups[number[rows[0]]])).random(len(rows))
+    return keys
+
+
+def pvalue_of_sizes(design: Design, counts: Rows, rng: np.random.Generator) -> float:
+    """Return the exact p-value of whether sizes of units differ between the samples: a Cramér-von Mises test inside strata."""
+    at = np.unique(np.quantile(counts, np.linspace(0, 1, THRESHOLDS), method="lower"))[:-1]
+    below = (counts[:, None] <= at).astype(np.float64)
+    units = np.bincount(design.strata).astype(np.float64)
+    means = np.column_stack([np.bincount(design.strata, column) for column in below.T]) / units[:, None]
+    below -= means[design.strata]
+    labels = Relabelings.draw(design.size, design.first, PERMUTATIONS, rng, strata=design.strata)
+    values = np.concatenate([np.square(block @ below).sum(axis=1) for block in labels.blocks()])
+    return float(np.count_nonzero(values >= values[0] * (1 - 1e-9) - 1e-9) / len(values))
+
+
+def _note(design: Design, counts: Rows, made: Design, cut: CutGroups) -> Note:
+    kind = "the halves of pairs" if design.kind == PAIR else "groups"
+    lost = [before - after for before, after in zip(design.units, made.units, strict=True)]
+    smaller = f", and {lost[0]} and {lost[1]} smaller groups were left out" if sum(lost) else ""
+    return Note(
+        CUT_NOTE,
+        kind=kind,
+        of_x=_range(counts[: design.first]),
+        of_y=_range(counts[design.first :]),
+        size=cut.size,
+        smaller=smaller,
+        kept_x=made.rows[0],
+        rows_x=pluralize(design.rows[0], "row"),
+        kept_y=made.rows[1],
+        rows_y=design.rows[1],
+        pvalue=f"{cut.sizes_pvalue:.3g}",
+        keep=ParameterReference("group_sizes", "keep"),
+    )
+
+
+def _range(counts: Rows) -> str:
+    low, high = int(counts.min()), int(counts.max())
+    return pluralize(low, "row") if low == high else f"{low} to {high} rows"
