@@ -311,7 +311,7 @@ def test_a_batch_that_leaves_nothing_to_test_is_refused_with_what_helps(missing,
 
 def test_one_row_that_is_left_of_two_is_tested():
     answer = watch(0, missing="drop")[0].update(np.array([GAP, FULL]))
-    assert (answer.rows, answer.notes) == (1, ("1 of 2 rows of batch dropped for missing values",))
+    assert (answer.rows, answer.notes) == (1, ("1 of 2 rows of the batch dropped for missing values",))
 
 
 @pytest.mark.parametrize(

@@ -129,17 +129,17 @@ def test_a_url_is_no_file(files):
 
 def test_a_column_that_is_dropped_is_not_advised_to_be_dropped(files):
     pair = (files / "c.csv", files / "c.csv", *QUICK)
-    assert "column 'price' of c.csv has 60 different texts" in run("test", *pair).stderr
-    assert "price" not in run("test", *pair, "--drop", "price").stderr
-    assert "price" not in run("test", *pair, "--columns", "u,v").stderr
+    assert f"column 'price' of {files / 'c.csv'} has 60 different texts" in run("test", *pair).stderr
+    for chosen in (("--drop", "price"), ("--columns", "u,v")):
+        assert "different texts" not in run("test", *pair, *chosen).stderr
 
 
 def test_notes_name_files_as_all_else_does(files):
     text = (files / "a.csv").read_text().splitlines()
     (files / "a.csv").write_text("\n".join([text[0], ",1,3", *text[2:]]) + "\n")
     result = run("test", files / "a.csv", files / "b.csv", *QUICK, "--columns", "u,v", "--missing", "drop")
-    assert "1 of 60 rows of a.csv dropped for missing values" in result.stdout
-    assert "of x" not in result.stdout
+    assert f"1 of 60 rows of {files / 'a.csv'} dropped for missing values" in result.stdout
+    assert "sample x" not in result.stdout
 
 
 def test_pairs_left_out_for_missing_values_are_noted_once(files):
@@ -155,7 +155,7 @@ def test_pairs_left_out_for_missing_values_are_noted_once(files):
 
 def test_the_page_and_the_help_agree_on_the_exit_code_without_batches(files):
     monitor, history = files / "monitor.cpmmd", files / "h.sqlite"
-    assert run("fit", files / "a.csv", "-o", files / "detector.cpmmd", *QUICK).exit_code == 0
+    assert run("fit", files / "a.csv", "-o", files / "detector.cpmmd", "--drop", "id", *QUICK).exit_code == 0
     moved = pd.read_csv(files / "b.csv")
     moved.assign(u=moved.u + 3).to_csv(files / "b.csv", index=False)
     assert run("check", files / "detector.cpmmd", files / "b.csv", "--history", history).exit_code == 1

@@ -10,7 +10,7 @@ import numpy as np
 from cpmmd.core.arrays import Labels, Rows
 from cpmmd.core.text import pluralize
 from cpmmd.data.table import Table
-from cpmmd.errors import DeferredText, InputError, ParameterReference, Words, name_some
+from cpmmd.errors import DeferredText, InputError, Note, ParameterReference, SampleName, Words, name_some
 
 DROP, IMPUTE = ParameterReference("missing", "drop"), ParameterReference("missing", "impute")
 PASS_ONE = "Pass {drop} to leave those rows out, or {impute} to fill them in and test missingness too."
@@ -77,7 +77,8 @@ def drop_missing(
     keep: Rows = np.flatnonzero(~absent.rows)
     if len(keep) == table.rows:
         return table
-    notes.append(f"{table.rows - len(keep)} of {table.rows} rows of {name} dropped for missing values")
+    dropped = "{dropped} of {rows} rows of {sample} dropped for missing values"
+    notes.append(Note(dropped, dropped=table.rows - len(keep), rows=table.rows, sample=SampleName(name)))
     if len(keep) < least:
         rule = "Each sample must have at least {least} without missing values. {Sample} has {rows}; " + advice + "."
         raise InputError(rule, sample=name, least=pluralize(least, "row"), rows=len(keep), drop=DROP, impute=IMPUTE)
