@@ -293,8 +293,8 @@ GAP, FULL = [np.nan, 0.0], [0.5, 0.0]
 @pytest.mark.parametrize(
     ("missing", "rows", "sentence"),
     [
-        ("error", [GAP, FULL], "fit a new monitor with missing='drop', which does so"),
-        ("error", [GAP], "fit a new monitor with missing='drop', which does so"),
+        ("error", [GAP, FULL], "fit a new monitor with missing='drop', which drops them"),
+        ("error", [GAP], "fit a new monitor with missing='drop', which drops them"),
         ("drop", [GAP], "at least 1 row without missing values. The batch has 0; leave it out, or fit .* missing='impute'"),
         ("drop", np.empty((0, 2)), "The batch must have at least 1 row. Got 0"),
         ("error", np.empty((0, 2)), "The batch must have at least 1 row. Got 0"),
