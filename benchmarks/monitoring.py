@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks import RESULTS
 from cpmmd import DriftMonitor
-from cpmmd.monitoring.blocks import LEAST_COMPARED
+from cpmmd.monitoring.past import LEAST_COMPARED
 
 REFERENCE, ROWS, BEFORE, AFTER, HORIZON, ALPHA = 100, 20, 8, 15, 200, 0.05
 TEST: dict[str, Any] = {"method": "median", "scale": "standard", "n_permutations": 999}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.monitoring.blocks import COMPARED, LEAST_COMPARED
+from cpmmd.monitoring.past import COMPARED, LEAST_COMPARED
 
 FIRST, ALL, GATE = 499, 9999, 25  # relabelings at first, of small ranks, and what a small rank is
 TIE = 1e-9

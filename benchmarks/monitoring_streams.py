@@ -31,7 +31,7 @@ from cpmmd.monitoring.bets import (
     lattice_payoffs,
     move,
 )
-from cpmmd.monitoring.blocks import COMPARED, LEAST_COMPARED
+from cpmmd.monitoring.past import COMPARED, LEAST_COMPARED
 from cpmmd.procedures.base import Procedure
 
 BATCHES, PERMUTATIONS, ALPHA = 200, 39, 0.05

@@ -174,7 +174,7 @@ def test_a_detector_keeps_its_design_in_its_file(tmp_path):
     [
         (["--group-by", "site"], "2 are in both: 's0', 's1'"),
         (["--pair-by", "patient"], "17 are in one only"),
-        (["--group-by", "nobody"], "Unknown value of --group-by: 'nobody'"),
+        (["--group-by", "nobody"], "Unknown column in --group-by: 'nobody'"),
         (["--blocks", "much"], "The '--blocks' option must be a number of rows or 'auto'"),
         (["--group-by", "half"], "The '--group-by' option must have a value in every row"),
     ],

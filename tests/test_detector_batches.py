@@ -104,7 +104,7 @@ def test_missing_values_are_dropped_or_filled_in_when_asked(fitted):
     few = BATCH.with_columns(size=pl.when(pl.int_range(40) < 10).then(None).otherwise("size"))
     dropped = answers(fitted, few, missing="drop")
     assert dropped.rows == 30
-    assert dropped.notes == ("10 of 40 rows of batch dropped for missing values",)
+    assert dropped.notes == ("10 of 40 rows of the batch dropped for missing values",)
     assert dropped.pvalue > 0.05
 
 

@@ -179,7 +179,7 @@ def test_dropping_rows_is_reported():
     y = pl.DataFrame({"a": [1.0, 2.0, 3.0], "c": ["u", "v", "u"]})
     samples = read_pool(x, y, missing="drop")
     assert (samples.m, samples.n) == (2, 3)
-    assert samples.notes == ("2 of 4 rows of x dropped for missing values",)
+    assert samples.notes == ("2 of 4 rows of sample x dropped for missing values",)
 
 
 def test_missingness_itself_can_differ():

@@ -293,8 +293,8 @@ GAP, FULL = [np.nan, 0.0], [0.5, 0.0]
 @pytest.mark.parametrize(
     ("missing", "rows", "sentence"),
     [
-        ("error", [GAP, FULL], "fit a new monitor with missing='drop', which does so"),
-        ("error", [GAP], "fit a new monitor with missing='drop', which does so"),
+        ("error", [GAP, FULL], "fit a new monitor with missing='drop', which drops them"),
+        ("error", [GAP], "fit a new monitor with missing='drop', which drops them"),
         ("drop", [GAP], "at least 1 row without missing values. The batch has 0; leave it out, or fit .* missing='impute'"),
         ("drop", np.empty((0, 2)), "The batch must have at least 1 row. Got 0"),
         ("error", np.empty((0, 2)), "The batch must have at least 1 row. Got 0"),
@@ -311,7 +311,7 @@ def test_a_batch_that_leaves_nothing_to_test_is_refused_with_what_helps(missing,
 
 def test_one_row_that_is_left_of_two_is_tested():
     answer = watch(0, missing="drop")[0].update(np.array([GAP, FULL]))
-    assert (answer.rows, answer.notes) == (1, ("1 of 2 rows of batch dropped for missing values",))
+    assert (answer.rows, answer.notes) == (1, ("1 of 2 rows of the batch dropped for missing values",))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scipy import stats
 from benchmarks.monitoring_streams import discrete, gaussian
 from cpmmd import DriftMonitor
 from cpmmd.data.table import read_table
-from cpmmd.monitoring.blocks import Past
+from cpmmd.monitoring.past import Past
 from streams import constant, lag_one_zscore, ranks, uniform_pvalue
 
 

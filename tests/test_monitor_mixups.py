@@ -38,7 +38,7 @@ def test_a_file_that_was_put_back_is_told_from_its_history(tmp_path):
     shutil.copy(file, tmp_path / "copy")
     MonitorFile(file, tmp_path / "history.sqlite").update(rows(1, 40, 2), "monday")
     shutil.copy(tmp_path / "copy", file)
-    with pytest.raises(InputError, match="knows 1 batches of this monitor, its file 0"):
+    with pytest.raises(InputError, match="It has 1, the file 0: the file is an older copy"):
         MonitorFile(file, tmp_path / "history.sqlite").update(rows(1, 40, 2), "monday")
     assert not MonitorFile(file, tmp_path / "new.sqlite").update(rows(1, 40, 2), "monday").known
 
@@ -61,7 +61,7 @@ def test_a_group_that_came_before_is_refused_whatever_rows_are_compared_and_noth
     monitor = DriftMonitor("median", n_permutations=99, rng=0, groups="patient").fit(visits(0, 0, 300))
     monitor.update(visits(1, 1000, 4), "monday")
     for again in (visits(2, 30, 4), visits(2, 1000, 4)):
-        with pytest.raises(InputError, match="4 groups of the batch came before"):
+        with pytest.raises(InputError, match="The batch repeats 4 groups of earlier ones"):
             monitor.update(again, "tuesday")
     assert monitor.number_ == 1
     for k in range(4):  # blocks of four close

@@ -1,17 +1,24 @@
-"""Errors, warnings and notes: templates with fields, so that each face of the package says them in its own words.
+"""Errors, warnings and notes: templates with fields, rendered in Python's words or in those of the command line.
 
-Python says ``missing='drop'`` and "sample x" (:class:`PythonWords`); the command line renders the same sentence with its flags
-and files. An error says the rule, then what came, then what to do, and carries what it speaks of.
+Python's are ``missing='drop'`` and "sample x" (:class:`PythonWords`), the command line's are its flags and files. An error says
+what is wrong, what was found and what to do, and carries the parameter, sample, row, column or file that it is about.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import wraps
+from typing import Any, Protocol, TypeVar
 
 LONGEST_TYPED = 64  # characters of a name that are compared
+CALLED = {  # parameters by their names in other packages and on the command line
+    **{"seed": "rng", "random_state": "rng", "generator": "rng", "level": "alpha", "significance_level": "alpha"},
+    **{"n_resamples": "n_permutations", "permutations": "n_permutations", "jobs": "n_jobs", "workers": "n_jobs"},
+    **{"group_by": "groups", "stratify_by": "strata", "pair_by": "pairs", "nan_policy": "missing"},
+}
 
 
 @dataclass(frozen=True)
@@ -38,24 +45,24 @@ class SampleName:
 
 
 class DeferredText:
-    """A part of a sentence that can only be said once the words are known: ``say(words, *about)``.
+    """A part of a sentence that depends on the words: ``text(words, *about)``.
 
-    ``say`` is a function at module level, so that an error can travel between processes.
+    ``text`` is a function at module level, so that an error can travel between processes.
     """
 
-    def __init__(self, say: Callable[..., str], *about: object) -> None:
-        self._say, self._about = say, about
+    def __init__(self, text: Callable[..., str], *about: object) -> None:
+        self._text, self._about = text, about
 
     def __call__(self, words: Words) -> str:
-        """Say it."""
-        return self._say(words, *self._about)
+        """Return the text in someone's words."""
+        return self._text(words, *self._about)
 
 
 class Words(Protocol):
-    """How a face of the package calls things."""
+    """What Python or the command line calls things."""
 
     def setting(self, setting: ParameterReference) -> str:
-        """Name a parameter, or say how to set it."""
+        """Name a parameter, or how to set it."""
 
     def parameter(self, name: str) -> str:
         """Begin a sentence about a parameter."""
@@ -80,11 +87,11 @@ class PythonWords:
         return f"{'Sample' if begins else 'sample'} {name}" if len(name) == 1 else f"{'The' if begins else 'the'} {name}"
 
 
-Field = Any  # what fills a template: a plain value, a Setting, Parameter or SampleName, or what is Said
+Field = Any  # fills a template: a plain value, a ParameterReference, Parameter or SampleName, or a DeferredText
 
 
 class Sentence:
-    """A template and the fields that fill it: plain values, and what is said in someone's words."""
+    """A template and the fields that fill it."""
 
     template: str
     fields: Mapping[str, object]
@@ -98,7 +105,7 @@ class Sentence:
 
 
 def _fill(template: str, fields: Mapping[str, object], words: Words) -> str:
-    """Fill a template; without fields it is none, and braces in it stay."""
+    """Fill a template; without fields it is plain text, and braces in it stay."""
     return template.format(**{name: _in_words(value, words) for name, value in fields.items()}) if fields else template
 
 
@@ -113,7 +120,7 @@ def _in_words(value: object, words: Words) -> object:
 
 
 class Note(Sentence, str):
-    """What to bear in mind beside an answer: text in Python's words that can be rendered in others."""
+    """A remark beside an answer: text in Python's words that can be rendered in others."""
 
     def __new__(cls, template: str, /, **fields: object) -> Note:
         """Fill the template."""
@@ -145,8 +152,8 @@ class CpmmdError(Sentence, Exception):
         if sample is not None:
             fields |= {"sample": SampleName(sample), "Sample": SampleName(sample, begins=True)}
         place = {name: value for name, value in (("row", row), ("column", column), ("file", file)) if value is not None}
-        self.fields = {**place, **fields} if fields else {}  # where it is alone makes no template of a sentence
-        self.labels: dict[str, str] = {}  # what a sample is called by whoever faces the user, such as its file
+        self.fields = {**place, **fields} if fields else {}  # a place alone does not make a sentence a template
+        self.labels: dict[str, str] = {}  # the names of samples on the command line: their files
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
@@ -166,6 +173,10 @@ class UnknownNameError(CpmmdError, ValueError):
 
 class MissingExtraError(CpmmdError, ImportError):
     """An optional dependency is needed and not installed."""
+
+
+class UnknownKeywordError(CpmmdError, TypeError):
+    """A call has a keyword argument that it does not take."""
 
 
 class CpmmdWarning(Sentence, UserWarning):
@@ -188,15 +199,43 @@ def unknown_name(what: str, got: object, known: Iterable[str], *, parameter: str
     return UnknownNameError(
         "Unknown {what}{got!r}.{hint} Known: {known}.",
         parameter=parameter,
-        what=f"{what} " if parameter is None else DeferredText(_value_of, parameter),
+        what=f"{what} " if parameter is None else DeferredText(_what_of, what, parameter),
         got=got,
         hint=hint,
         known=", ".join(names),
     )
 
 
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def name_keywords(call: C) -> C:
+    """Return a function, or a class, whose call with an unknown keyword ends in a sentence that names the nearest one."""
+    if isinstance(call, type):
+        call.__init__ = name_keywords(call.__init__)  # type: ignore[misc]
+        return call
+    known = [name for name in inspect.signature(call).parameters if name != "self"]
+    called = call.__qualname__.removesuffix(".__init__")
+
+    @wraps(call)
+    def checked(*positional: Any, **keywords: Any) -> Any:
+        for name in keywords:
+            if name not in known:
+                near = CALLED[name] if CALLED.get(name) in known else nearest(name, known)
+                raise UnknownKeywordError(
+                    "{called} has no parameter {name!r}.{hint} Known: {known}.",
+                    called=called,
+                    name=name,
+                    hint="" if near is None else f" Did you mean {near!r}?",
+                    known=", ".join(known),
+                )
+        return call(*positional, **keywords)
+
+    return checked  # type: ignore[return-value]
+
+
 def nearest(got: str, known: Iterable[str]) -> str | None:
-    """Return the name that was probably meant; None where none is near.
+    """Return the name that was probably meant; None if no name is near.
 
     Near is a difference of case, or of one letter in three at most, as long as the digits are the same: nobody types ``day1``
     for ``day2``, and whoever asks for ``b.csv`` does not mean ``a.csv``.
@@ -217,7 +256,7 @@ def _digits(name: str) -> str:
 
 
 def _edits(a: str, b: str) -> int:
-    """Return how many letters to change, insert, remove or swap with their neighbour make one text of the other."""
+    """Return how many letters to change, insert, remove or swap with their neighbour turn one text into the other."""
     rows = [list(range(len(b) + 1))]
     for i, letter in enumerate(a, start=1):
         row = [i]
@@ -230,12 +269,12 @@ def _edits(a: str, b: str) -> int:
     return rows[-1][-1]
 
 
-def _value_of(words: Words, parameter: str) -> str:
-    return f"value of {words.setting(ParameterReference(parameter)).removesuffix('=...')}: "
+def _what_of(words: Words, what: str, parameter: str) -> str:
+    return f"{what} {'of' if what == 'value' else 'in'} {words.setting(ParameterReference(parameter)).removesuffix('=...')}: "
 
 
 def name_some(names: Iterable[str], most: int = 8) -> str:
     """Name a few things in a message: quoted, long ones cut, and how many more there are."""
-    every = list(names)
-    shown = ", ".join(repr(name if len(name) <= 40 else name[:37] + "...") for name in every[:most])
-    return shown + (f" and {len(every) - most} more" if len(every) > most else "")
+    listed = list(names)
+    shown = ", ".join(repr(name if len(name) <= 40 else name[:37] + "...") for name in listed[:most])
+    return shown + (f" and {len(listed) - most} more" if len(listed) > most else "")

@@ -16,8 +16,8 @@ def test_the_verdict_comes_first_then_evidence_where_and_how_to_repeat(pair):
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0].startswith("The samples differ (p = ")
-    headings = [line for line in lines if line in ("Evidence", "Where", "Repeat with")]
-    assert headings == ["Evidence", "Where", "Repeat with"]
+    headings = [line for line in lines if line in ("Test", "Where", "Repeat with")]
+    assert headings == ["Test", "Where", "Repeat with"]
     assert lines[-1].split() == ["cpmmd", "test", *map(str, pair), "--seed", "3"]
     leading = lines[lines.index("Where") + 4].split()
     assert leading[0] == "v"

@@ -29,11 +29,11 @@ def test_quiet_is_0_alarm_is_1_and_asking_again_gives_the_same(watched, tmp_path
     for _ in range(2):
         quiet = run("check", monitor, *files[:4])
         assert quiet.exit_code == 0, quiet.output
-        assert quiet.stdout.startswith("No alarm in 4 batches (wealth ")
+        assert quiet.stdout.startswith("No alarm in 4 batches (evidence ")
     for _ in range(2):
         alarm = run("check", monitor, *files, "--report", tmp_path / "series.html")
         assert alarm.exit_code == 1
-        assert alarm.stdout.startswith("ALARM: something changed, most likely with day4.csv")
+        assert alarm.stdout.startswith("ALARM: the data changed, most likely with day4.csv. The probability of ever raising a false alarm is at most 0.05.")
         assert "cpmmd acknowledge" in alarm.stdout
     assert run("check", monitor).exit_code == 1
     assert run("check", monitor, "--exit-zero").exit_code == 0
@@ -120,7 +120,7 @@ def test_what_a_monitor_does_not_take_is_refused(watched, tmp_path):
     detector = tmp_path / "detector"
     assert run("fit", reference, "-o", detector, *QUICK).exit_code == 0
     assert run("check", detector, files[0], "--metrics", tmp_path / "x").exit_code == 2
-    refused(run("dismiss", detector), "cpmmd-detector-1")
+    refused(run("dismiss", detector), "must hold a monitor. It holds a detector; name the file of a monitor")
     (tmp_path / "mine.prom").write_text("mine")
     refused(run("check", monitor, files[0], "--metrics", tmp_path / "mine.prom"), "holds something else")
 
@@ -154,4 +154,4 @@ def test_groups_of_a_monitor(tmp_path):
     assert DriftMonitor.load(saved).groups == "who"
     assert run("check", saved, write("quiet.csv", 100, 10), "--columns", "u").exit_code == 0
     blocks = run("fit", tmp_path / "reference.csv", "-o", tmp_path / "other", "--monitor", "--blocks", 5)
-    refused(blocks, "takes groups and strata only", "--blocks")
+    refused(blocks, "takes only groups and strata", "--blocks")

@@ -20,7 +20,7 @@ app = typer.Typer(
 )
 
 
-Monitor = Annotated[str, typer.Argument(metavar="MONITOR", help="What `cpmmd fit --monitor` wrote.", show_default=False)]
+Monitor = Annotated[str, typer.Argument(metavar="MONITOR", help="A file of `cpmmd fit --monitor`.", show_default=False)]
 
 
 def _version(wanted: bool) -> None:
@@ -33,7 +33,7 @@ def _version(wanted: bool) -> None:
 def main(
     version: Annotated[bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
-    """Are these two samples from the same distribution?
+    """Test whether two samples come from the same distribution.
 
     \b
     cpmmd test reference.csv today.csv          compare two files
@@ -54,9 +54,9 @@ def compare(
     files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files; one with --split-by.", show_default=False)],
     *,
     settings: Settings,
-    split_by: str | None = option("Compare the groups that this column makes in one file.", None, metavar="COLUMN"),
+    split_by: str | None = option("Compare the groups of one file by the values of this column.", None, metavar="COLUMN"),
     margin: float | None = option(
-        "Test for equivalence instead: are all differences below so many standard deviations?", None, metavar="SDS"
+        "Test for equivalence instead: whether all differences are below so many standard deviations.", None, metavar="SDS"
     ),
     reading: ReadOptions,
     answering: OutputOptions,
@@ -73,16 +73,18 @@ def compare(
     cpmmd test before.csv after.csv --pair-by patient
     cpmmd test old.csv new.csv --group-by machine --stratify-by site
 
-    Columns are matched by name; text columns are categories. More than two groups are each compared with the rest, their
-    p-values adjusted. Exit code: 0 no difference found, 1 difference found, 2 error; with --margin 0 equivalence shown, 1 not.
+    Columns are matched by name; text columns are categories. More than two groups are each compared with the rest, with
+    adjusted p-values. Exit code: 0 no difference found, 1 difference found, 2 error; with --margin 0 equivalence shown, 1 not.
     """
     from cpmmd.cli.comparison import compare_files, compare_groups, show_equivalence
 
     wanted, failed = 2 if split_by is None else 1, False
     if len(files) != wanted:
-        raise typer.BadParameter(f"{'Two files are' if wanted == 2 else 'With --split-by one file is'} needed. Got {len(files)}.")
+        raise typer.BadParameter(
+            f"{'Two files are' if wanted == 2 else 'With --split-by, one file is'} needed. Got {len(files)}."
+        )
     if margin is not None and split_by is not None:
-        raise typer.BadParameter("--margin compares two files. Got --split-by, too; leave one of them out.")
+        raise typer.BadParameter("--margin compares two files, --split-by the groups of one. Got both; leave one of them out.")
     if margin is not None:
         differs = not show_equivalence(files, margin, reading, settings, answering)
     elif split_by is None:
@@ -96,25 +98,25 @@ def compare(
 @with_groups
 def fit(
     reference: Annotated[str, typer.Argument(help="The file that batches are compared with.", show_default=False)],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where the detector goes.", show_default=False)],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The file to write.", show_default=False)],
     *,
-    example: str | None = option("A batch that differs: trains the kernel to see it.", None, metavar="FILE"),
+    example: str | None = option("A batch that differs: the kernel is trained to detect it.", None, metavar="FILE"),
     settings: Settings,
     reading: ReadOptions,
-    monitor: bool = option("Compare batches with all that came before; its alarm is valid at any time.", False),
+    monitor: bool = option("Fit a monitor, which compares each batch with everything before it.", False),
     json: bool = JSON,
     force: bool = FORCE,
     typed: TypedCommand,
 ) -> None:
-    """Keep a reference in a file that `cpmmd check` compares batches with.
+    """Fit a detector or a monitor to a reference, for `cpmmd check`.
 
     \b
     cpmmd fit reference.csv -o monitor.cpmmd --monitor
     cpmmd fit reference.csv -o detector.cpmmd
     cpmmd fit reference.parquet --example bad_week.parquet -o detector.cpmmd
 
-    A detector answers for each call by itself, against the reference as it is. With --monitor, --alpha is the probability that
-    there is ever a false alarm, however often it is asked.
+    A detector compares each batch with the reference; --alpha is the level of one call. A monitor compares each batch with
+    everything before it; the probability of ever raising a false alarm is at most --alpha, however often it is asked.
     """
     from cpmmd.cli.detection import fit
 
@@ -124,23 +126,25 @@ def fit(
 @app.command()
 @with_groups
 def check(
-    detector: Annotated[str, typer.Argument(metavar="FILE", help="What `cpmmd fit` wrote.", show_default=False)],
+    detector: Annotated[str, typer.Argument(metavar="FILE", help="A file of `cpmmd fit`.", show_default=False)],
     batches: Annotated[
         list[str] | None,
-        typer.Argument(metavar="BATCH...", help="Files to check; none to report what a history knows.", show_default=False),
+        typer.Argument(metavar="BATCH...", help="Files to check; without any, what is known is reported.", show_default=False),
     ] = None,
     *,
-    alpha: float | None = option("Level; the detector's by default.", None, "-a"),
-    history: str | None = option("Keep the answers in an SQLite file; known batches are skipped.", None, metavar="FILE"),
-    again: bool = option("Test batches that the history knows, too.", False),
-    metrics: str | None = option("Write a monitor's state as Prometheus text, for a scrape.", None, metavar="FILE"),
+    alpha: float | None = option("Significance level [default: the detector's].", None, "-a"),
+    history: str | None = option("Keep the answers in an SQLite file; known batches are not tested again.", None, metavar="FILE"),
+    again: bool = option("Test known batches again.", False),
+    metrics: str | None = option("Write the monitor's state as Prometheus metrics.", None, metavar="FILE"),
     missing: str | None = option(
-        "What to do about missing values; the detector's by default.", None, metavar="error|drop|impute"
+        "Refuse missing values, drop their rows, or fill them in [default: as fitted].",
+        None,
+        metavar="error|drop|impute",
     ),
     reading: ReadOptions,
     answering: OutputOptions,
 ) -> None:
-    """Test batches against a monitor or a detector, one line each.
+    """Check batches with a monitor or a detector, one line for each.
 
     \b
     cpmmd check monitor.cpmmd today.csv --history history.sqlite --metrics cpmmd.prom
@@ -150,21 +154,25 @@ def check(
     cpmmd check detector.cpmmd batches/*.csv --json
     cpmmd check detector.cpmmd --history history.sqlite --report series.html
 
-    A monitor counts each batch once, by its name and rows, in the order given; exit code 1 while there is an alarm. A detector's
-    p-values are adjusted for the number of batches of the call, and its history knows a batch by its rows. Exit code: 0 no
-    difference found, 1 a batch differs, tested now or known, 2 error.
+    A monitor counts each batch once, by its name and rows, in the order given. A detector's p-values are adjusted for the number
+    of batches of the call; its history knows a batch by its rows.
+
+    Exit code of a monitor: 0 no alarm, 1 while there is an alarm, with or without new batches, 2 error. Of a detector: 0 no
+    difference found, 1 a batch of the call differs, tested now or known, 2 error; without batches 0.
     """
     from cpmmd.cli.detection import CheckOptions, MonitorCheck, check
     from cpmmd.storage.container import kind_of
 
     if kind_of(detector) == "monitor":
         if again or alpha is not None or missing is not None:
-            raise typer.BadParameter("A monitor has its own level and counts each batch once: no --alpha, --again or --missing.")
+            raise typer.BadParameter(
+                "A monitor has its own level and counts each batch once. Leave out --alpha, --again and --missing."
+            )
         raise answering.exit(*MonitorCheck(detector, history, metrics).check(batches or [], reading, answering))
     if metrics is not None:
-        raise typer.BadParameter("--metrics is for a monitor (`cpmmd fit --monitor`).")
+        raise typer.BadParameter("--metrics is only for a monitor (`cpmmd fit --monitor`). Leave it out.")
     if not batches and (history is None or answering.report is None):
-        raise typer.BadParameter("A batch is needed. Got none; without one, --history and --report draw what is known.")
+        raise typer.BadParameter("A batch is needed. Got none; name one, or use --history and --report to draw what is known.")
     checking = CheckOptions(alpha, history, again, missing)
     raise answering.exit(*check(detector, batches or [], reading, checking, answering))
 
@@ -174,10 +182,10 @@ def check(
 def acknowledge(
     monitor: Monitor,
     *,
-    reference: str | None = option("Rows of the new state; those since the change by default.", None, metavar="FILE"),
+    reference: str | None = option("Rows of the new baseline [default: those since the change].", None, metavar="FILE"),
     reading: ReadOptions,
 ) -> None:
-    """Take a change that a monitor found for granted: the new state becomes the reference, evidence starts anew.
+    """Accept a detected change as the new baseline: it becomes the reference, and the evidence is reset.
 
     \b
     cpmmd acknowledge monitor.cpmmd
@@ -190,7 +198,7 @@ def acknowledge(
 
 @app.command()
 def dismiss(monitor: Monitor) -> None:
-    """Go on after an alarm of a monitor that was none: the past stays, evidence starts anew.
+    """Dismiss a false alarm: keep the past, reset the evidence.
 
     \b
     cpmmd dismiss monitor.cpmmd
@@ -205,23 +213,23 @@ def dismiss(monitor: Monitor) -> None:
 def power(
     files: Annotated[list[str], typer.Argument(metavar="A B", help="Two pilot files.", show_default=False)],
     *,
-    sizes: str | None = option("Rows of each sample; by default around the pilot's.", None, "-n", metavar="50,100,..."),
-    target: float = option("The power to find the number of rows for.", 0.8),
-    repetitions: int = option("Draws of each size.", 100, "-r"),
+    sizes: str | None = option("Rows of each sample [default: around the pilot's].", None, "-n", metavar="50,100,..."),
+    target: float = option("The power to plan for.", 0.8),
+    repetitions: int = option("Number of draws at each size.", 100, "-r"),
     settings: PowerSettings,
     reading: ReadOptions,
     json: bool = JSON,
-    plot: str | None = option("Draw the curve: .png, .svg or .pdf.", None, metavar="FILE"),
+    plot: str | None = option("Draw the power curve: .png, .svg or .pdf.", None, metavar="FILE"),
     force: bool = FORCE,
     typed: TypedCommand,
 ) -> None:
-    """Estimate how many rows it takes to find the difference that two pilot files show.
+    """Estimate the sample size that finds the difference between two pilot files.
 
     \b
     cpmmd power pilot_a.csv pilot_b.csv
     cpmmd power a.csv b.csv --sizes 50,100,200,400 --plot power.png --jobs 4
 
-    Sizes up to the pilot's are tried on rows drawn from it without replacement; larger ones are extrapolated.
+    Up to the pilot's size, power is estimated on rows drawn without replacement; larger sizes are extrapolated.
     """
     from cpmmd.cli.power import plan
 
@@ -233,10 +241,10 @@ def power(
 @app.command()
 @with_groups
 def demo(
-    folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="Where its files go.", show_default=True)] = "cpmmd-demo",
+    folder: Annotated[str, typer.Argument(metavar="[FOLDER]", help="The folder to write to.", show_default=True)] = "cpmmd-demo",
     force: bool = FORCE,
 ) -> None:
-    """Compare real tumours: two files that differ, two that do not, and a report to open.
+    """Compare real tumours: two files that differ, two that do not, and a report.
 
     \b
     cpmmd demo

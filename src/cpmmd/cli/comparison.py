@@ -1,4 +1,4 @@
-"""``cpmmd test``: two files, the groups of one, or two files that may be the same but for differences below a margin."""
+"""``cpmmd test``: two files, the groups of one file, or the equivalence of two files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from cpmmd.cli.failures import calling_samples, in_command_words
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import note, probability, progress, say, say_end, say_json, say_table, say_verdict
-from cpmmd.cli.settings import OutputOptions, ReadOptions, Settings
-from cpmmd.core.text import sanitize
+from cpmmd.cli.settings import OutputOptions, ReadOptions, Settings, flag_of
+from cpmmd.core.text import pluralize, sanitize
 from cpmmd.errors import CpmmdError, InputError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def compare_groups(
 
 
 def sides(x: FileSample, y: FileSample) -> PlainDict:
-    """Return what a document says of two samples."""
+    """Return the names and sizes of two samples, for a document."""
     return {name: {"name": sample.label, "rows": sample.rows} for name, sample in (("x", x), ("y", y))}
 
 
@@ -79,7 +79,7 @@ def _compare(
     again = answering.typed.again(seed=result.seed)
     noticed = list(dict.fromkeys((*notes, *x.notes, *y.notes)))
     if not answering.json and answering.report is None:  # the answer does not wait for its explanation; a report comes first
-        _say_evidence(result, x, y, noticed)
+        _say_test(result, x, y, noticed)
     names = _sample_names(x.label, y.label)
     with progress("explaining"):
         explanation = _explain(result, names) if answering.explain else None
@@ -105,23 +105,24 @@ def _compare(
         )
         return result.reject
     if answering.report is not None:
-        _say_evidence(result, x, y, noticed)
+        _say_test(result, x, y, noticed)
     if explanation is not None and (result.reject or explanation.differing or explanation.suspicious):
         _say_where(explanation)
     if not result.reject and split_by is None and result.design is None:  # --margin takes rows one by one
         say()
-        say("Nothing found is not the same as equal: --margin 0.2, say, tells how large a difference these rows leave open.")
+        say("No difference found does not mean equal.")
+        say("--margin 0.2 tests whether every difference is below 0.2 standard deviations.")
     say_end(again, "Report", answering.report)
     return result.reject
 
 
-def _say_evidence(result: TestResult, x: FileSample, y: FileSample, noticed: list[str]) -> None:
+def _say_test(result: TestResult, x: FileSample, y: FileSample, noticed: list[str]) -> None:
     note(noticed)
     say_verdict(result.verdict, differs=result.reject)
     say()
-    say("Evidence")
+    say("Test")
     for term, value in (("first", x.label), ("second", y.label), *result.facts):
-        say(f"  {term:<12} {in_command_words(value)}")
+        say(f"  {term:<12} {in_command_words(value, {'x': x.label, 'y': y.label})}")
     sys.stdout.flush()
 
 
@@ -137,7 +138,7 @@ def _sample_names(x: str, y: str) -> tuple[str, str]:
 
 
 def _explain(result: TestResult, names: tuple[str, str]) -> Explanation | None:
-    """Return the explanation of a result, the same in every form of the answer; None where there is none to give."""
+    """Return the explanation of a result, the same in every form of the answer; None if there is none."""
     try:
         return result.explain(names=names)
     except CpmmdError:
@@ -178,7 +179,7 @@ def _say_where(explanation: Explanation) -> None:
     say_table(("column", "difference", *names, "effect", "p"), rows, right=(2, 3, 4, 5))
     left = len(explanation.columns) - len(shown)
     if left:
-        say(f"  ... and {left} more column{'s' * (left > 1)} (--json or --report has all); p is adjusted for all columns")
+        say(f"  ... and {pluralize(left, 'more column')} (--json and --report have all); p is adjusted for all columns")
     if explanation.compared:
         say(f"  Here {explanation.compared}.")
     pairs = [(" and ".join(p.labels), p.words, *p.correlations, probability(p.pvalue)) for p in explanation.differing_pairs[:TOP]]
@@ -189,8 +190,8 @@ def _say_where(explanation: Explanation) -> None:
 
 def _say_how_to_drop(explanation: Explanation) -> None:
     if explanation.suspicious:
-        flags = " ".join(f"--drop {shlex.quote(one.name)}" for one in explanation.suspicious)
-        say(f"  Leave out what says nothing about the data: {flags}")
+        flags = " ".join(f"--drop {shlex.quote(column.name)}" for column in explanation.suspicious)
+        say(f"  To test without suspicious columns: {flags}")
 
 
 # More than two groups, each against the rest.
@@ -209,8 +210,8 @@ def _compare_with_the_rest(
     again, where = answering.typed.again(seed=found.seed), dict[str, "Explanation"]()
     if answering.explain:
         with progress("explaining"):
-            every = {name: _explain(found.results[name], ("the rest", f"{column} = {name}")) for name in found.rejected}
-        where = {name: one for name, one in every.items() if one is not None}
+            explained = {name: _explain(found.results[name], ("the rest", f"{column} = {name}")) for name in found.rejected}
+        where = {name: explanation for name, explanation in explained.items() if explanation is not None}
     if found.rejected:
         differ = "differs" if len(found.rejected) == 1 else "differ"
         some = f"{len(found.rejected)} of {len(found.results)} groups {differ} from the rest"
@@ -298,10 +299,10 @@ def show_equivalence(
     files: Sequence[str], margin: float, reading: ReadOptions, settings: Settings, answering: OutputOptions
 ) -> bool:
     """Test two files for equivalence and print the answer; whether it is shown."""
-    unused = [one.name for one in fields(settings) if one.name not in USED and getattr(settings, one.name) != one.default]
-    if unused:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
-        raise InputError(f"A test with --margin has its own method, on rows one by one. Leave out {flags}.")
+    given = [of.name for of in fields(settings) if of.name not in USED and getattr(settings, of.name) != of.default]
+    if given:
+        flags = ", ".join(map(flag_of, given))
+        raise InputError(f"A test with --margin has its own method, which permutes rows individually. Leave out {flags}.")
     answering.check(files)
     with progress("reading"):
         x, y = reading.read(files)

@@ -24,7 +24,7 @@ SEED = 0
 
 
 def demonstrate(folder: str, *, force: bool = False) -> None:
-    """Write tumours to CSV files, compare those that differ and those that do not, and leave a report."""
+    """Write tumours to CSV files, compare those that differ and those that do not, and write a report."""
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -37,16 +37,17 @@ def demonstrate(folder: str, *, force: bool = False) -> None:
                 write_whole(file, text)
     except OSError as error:
         raise InputError(f"The demo cannot write to {folder!r} ({error.strerror}). Name another folder.") from error
-    say(f"Breast cancer data of scikit-learn, {len(names)} measurements a tumour. Benign against malignant, {ROWS} of each:")
+    say(f"Breast cancer data of scikit-learn, {len(names)} measurements of each tumour.")
+    say(f"{ROWS} benign tumours against {ROWS} malignant ones:")
     report = str(place / "report.html") if find_spec("matplotlib") else None
     _compare([str(benign), str(malignant)], report, force=force)
     say()
-    say("Benign against other benign ones:")
+    say("Benign tumours against other benign ones:")
     _compare([str(benign), str(others)], None)
     say()
     say(f"The files are in {place.resolve()}", limit=COMMAND)
     if report is None:
-        say(f"For a report as well: {install_command('report')}")
+        say(f"To get a report as well: {install_command('report')}")
     else:
         say(f"The report is {Path(report).resolve()}", limit=COMMAND)
 

@@ -12,7 +12,7 @@ from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import COMMAND, note, probability, progress, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.settings import STDIN, OutputOptions, ReadOptions, Settings, TypedCommand, check_output, command_line
 from cpmmd.core.text import pluralize
-from cpmmd.errors import CpmmdError, InputError, ParameterReference
+from cpmmd.errors import CpmmdError, InputError, ParameterReference, name_some
 
 if TYPE_CHECKING:
     from cpmmd.core.plain import PlainDict
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from cpmmd.monitoring.monitor import DriftMonitor, MonitorFile
 
 METRICS = b"# HELP cpmmd_"  # how the file begins
-NOT_FOR_MONITORS = {"pairs": "--pair-by", "blocks": "--blocks"}  # what pairs a batch with what came before or counts its rows
+NOT_FOR_MONITORS = {"pairs": "--pair-by", "blocks": "--blocks"}
 
 
 @dataclass(eq=False)
 class BatchFile:
-    """A file that is read each time its rows are wanted; standard input, which can be read once, keeps them."""
+    """A file that is read each time its rows are needed; standard input, which can be read only once, keeps them."""
 
     file: str
     reading: ReadOptions
     design_columns: Sequence[str] = ()
-    label: str | None = None  # and what reading said, once it was read
+    label: str | None = None  # label and notes are known once it was read
     notes: tuple[str, ...] = ()
     _rows: object = field(default=None, repr=False)
 
     @classmethod
     def each(cls, files: Sequence[str], reading: ReadOptions, fitted: DriftDetector | DriftMonitor) -> dict[str, BatchFile]:
-        """Return files by what their batches are called: by their own names, by their paths where those are not enough."""
+        """Return files by the names of their batches: their own names, or their paths where those are not unique."""
         short = [file if file == STDIN else Path(file).name for file in files]
         if len(set(files)) < len(files):
-            raise InputError("Each batch can be checked once. A file is named more than once; remove it.")
+            raise InputError("Each batch can be checked only once. A file is named more than once; remove it.")
         names, design_columns = short if len(set(short)) == len(short) else files, _design_columns(fitted)
         return {name: cls(file, reading, design_columns) for file, name in zip(files, names, strict=True)}
 
@@ -61,7 +61,7 @@ class BatchFile:
         return sample.data
 
     def in_words(self, batch: CheckedBatch[Answer]) -> CheckedBatch[Answer]:
-        """Return what became of the batch with what reading noticed, and an error in the words of the command line."""
+        """Return the checked batch with the notes of reading it, and an error in the words of the command line."""
         if batch.failure is None:
             return replace(batch, notes=(*self.notes, *batch.notes)) if batch.status == "tested" else batch
         if self.label is not None:  # it could be read: the sample is this file
@@ -70,13 +70,13 @@ class BatchFile:
 
 
 def _design_columns(fitted: DriftDetector | DriftMonitor) -> list[str]:
-    """Return the columns that say which rows belong together: read whatever columns were chosen."""
+    """Return the columns of the design, which are read whatever columns were chosen."""
     names = (getattr(fitted, part, None) for part in ("groups", "strata", "pairs"))
     return [name for name in names if name is not None]
 
 
 def _whole(again: str) -> str | None:
-    """Return the command unless it names so many files that it would be cut, and then do something else."""
+    """Return the command; None if it is so long that it would be cut."""
     return again if len(again) <= COMMAND else None
 
 
@@ -103,7 +103,7 @@ def _write_report(
 def _say_batches(
     checked: Sequence[CheckedBatch[Answer]], sentence: str, header: Sequence[str], rows: list[list[str]], *, differs: bool
 ) -> None:
-    """Print the verdict and a line for each batch; those that could not be tested are named again with the reason."""
+    """Print the verdict and a line for each batch, with the reason for those that could not be tested."""
     for batch in checked:
         note(f"{batch.name}: {line}" for line in batch.notes)
     say_verdict(sentence, differs=differs)
@@ -137,8 +137,6 @@ def check(
 
     collect_garbage_from_now_on()
     answering.check([detector_file, *files, *([] if checking.history is None else [checking.history])])
-    if list(files).count(STDIN) > 1:
-        raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
     if not files and (checking.history is None or not Path(checking.history).is_file()):
         raise InputError(f"There is no history {checking.history!r} to report. Check a batch with it first.")
     detector = DriftDetector.load(detector_file)
@@ -158,7 +156,7 @@ def check(
         say_json({**head, "reject": differs, "sentence": sentence, "batches": [batch.to_dict() for batch in checked]})
     else:
         header = ("batch", "verdict", "p", "adjusted", "AUC", "rows", "where")
-        _say_batches(checked, sentence, header, [_cells(batch) for batch in checked], differs=differs)
+        _say_batches(checked, sentence, header, [_cells(batch) for batch in checked], differs=differs or failed)
         say_end(_whole(again), "Report", answering.report)
     return differs and bool(files), failed
 
@@ -178,19 +176,25 @@ def _check_all(
     checked = [named[batch.name].in_words(batch) for batch in found]
     if batch_check.history is None:
         return checked, [batch.record for batch in checked if batch.answer is not None]
-    note(f"the history keeps its earlier record of {batch.name}" for batch in checked if batch.judged and not batch.kept)
+    note(f"{batch.name} keeps its earlier record in the history" for batch in checked if batch.judged and not batch.kept)
     return checked, batch_check.series()
 
 
 def _sentence(checked: Sequence[CheckedBatch[BatchResult]], alpha: float) -> str:
     answered, differing = sum(batch.answer is not None for batch in checked), sum(batch.differs for batch in checked)
-    more = f" {len(checked) - answered} could not be tested." if answered < len(checked) else ""
+    more = _untested(checked)
     if answered == 0:
         return f"No batch was tested.{more}"
     batches = pluralize(answered, "batch", "batches")
     if differing == 0:
         return f"No difference found in {batches} (adjusted p > {alpha:g}).{more}"
     return f"{differing} of {batches} differ{'s' * (differing == 1)} from the reference (adjusted p <= {alpha:g}).{more}"
+
+
+def _untested(checked: Sequence[CheckedBatch[Answer]]) -> str:
+    """Return a sentence that names the batches that could not be tested; empty if there are none."""
+    names = [batch.name for batch in checked if batch.answer is None]
+    return f" {pluralize(len(names), 'batch', 'batches')} could not be tested: {name_some(names)}." if names else ""
 
 
 def _cells(batch: CheckedBatch[BatchResult]) -> list[str]:
@@ -206,7 +210,7 @@ def _cells(batch: CheckedBatch[BatchResult]) -> list[str]:
     return [batch.name, verdict, probability(answer.pvalue), adjusted, auc, str(answer.rows), ", ".join(batch.columns)]
 
 
-# Monitors: batch after batch against all that came before.
+# Monitors.
 
 
 @dataclass(frozen=True)
@@ -218,7 +222,7 @@ class MonitorCheck:
     metrics: str | None = None
 
     def check(self, files: Sequence[str], reading: ReadOptions, answering: OutputOptions) -> tuple[bool, bool]:
-        """Send batches to the monitor, in this order; whether there is an alarm now, and whether any could not be tested."""
+        """Send batches to the monitor, in this order; whether there is an alarm, and whether any could not be tested."""
         from cpmmd.core.atomic import write_whole
         from cpmmd.monitoring.monitor import MonitorFile, prometheus_text
 
@@ -245,7 +249,7 @@ class MonitorCheck:
         from cpmmd.monitoring.answers import CheckedBatch, MonitorAnswer
 
         checked = []
-        named = BatchFile.each(files, reading, monitor_file.read())  # a file that is none is refused before anything is read
+        named = BatchFile.each(files, reading, monitor_file.read())  # refuses other files before anything is read
         with progress("testing batches") as line:
             for done, (name, file) in enumerate(named.items()):
                 line("batch", done + 1, len(files))
@@ -260,29 +264,35 @@ class MonitorCheck:
     def _answer(
         self, checked: Sequence[CheckedBatch[MonitorAnswer]], monitor: DriftMonitor, again: str, answering: OutputOptions
     ) -> None:
+        from cpmmd.monitoring.answers import evidence_in_words
+
         last, alpha = monitor.last_, monitor.alpha
         since = last.since.name if monitor.alarm_ and last is not None and last.since is not None else None
-        sentence = f"ALARM: something changed, most likely with {since} (false with probability {alpha:g}, ever)."
-        if not monitor.alarm_:
+        if monitor.alarm_:
+            promise = f"The probability of ever raising a false alarm is at most {alpha:g}."
+            sentence = f"ALARM: the data changed, most likely with {since}. {promise}"
+        else:
             batches = pluralize(monitor.number_, "batch", "batches")
-            sentence = f"No alarm in {batches} (wealth {monitor.wealth_:.3g} < {1 / alpha:g})."
+            sentence = f"No alarm in {batches} ({evidence_in_words(monitor.wealth_, alpha)})."
+        sentence += _untested(checked)
         if answering.json:
             head = {"command": "check", "repeat": again, "monitor": self.file, "alpha": alpha, "alarm": monitor.alarm_}
             state = {"since": since, "wealth": monitor.wealth_, "number": monitor.number_, "sentence": sentence}
             say_json({**head, **state, "batches": [_monitor_document(batch) for batch in checked]})
             return
-        header = ("batch", "", "p", "wealth", "rows", "where")
-        _say_batches(checked, sentence, header, [_monitor_cells(batch) for batch in checked], differs=monitor.alarm_)
+        header, wrong = ("batch", "verdict", "p", "evidence", "rows", "where"), any(batch.answer is None for batch in checked)
+        _say_batches(checked, sentence, header, [_monitor_cells(batch) for batch in checked], differs=monitor.alarm_ or wrong)
         if monitor.alarm_:
             say()
-            say("Once looked into")
-            say(f"  {command_line('acknowledge', [self.file], {})}   (a change: the new state becomes the reference)")
-            say(f"  {command_line('dismiss', [self.file], {})}   (none: go on as before)")
+            say("If it is a real change, accept it as the new baseline")
+            say(f"  {command_line('acknowledge', [self.file], {})}")
+            say("If it is a false alarm, keep the past and reset the evidence")
+            say(f"  {command_line('dismiss', [self.file], {})}")
         say_end(_whole(again), "Report", answering.report)
 
 
 def _is_metrics(path: Path) -> bool:
-    """Whether a file is one of metrics: no monitor or report is replaced by them."""
+    """Whether a file has metrics: they never replace a monitor or a report."""
     with path.open("rb") as file:
         return file.read(len(METRICS)) == METRICS
 
@@ -297,7 +307,7 @@ def _monitor_cells(batch: CheckedBatch[MonitorAnswer]) -> list[str]:
     answer = batch.answer
     if answer is None:
         return [batch.name, "error", *[""] * 4]
-    state = ("ALARM" if answer.alarm else "quiet") + (f", known ({answer.time:%Y-%m-%d})" if answer.known else "")
+    state = ("ALARM" if answer.alarm else "no alarm") + (f", known ({answer.time:%Y-%m-%d})" if answer.known else "")
     numbers = (probability(answer.pvalue), f"{answer.wealth:.3g}", str(answer.rows))
     return [batch.name, state, *numbers, ", ".join(answer.columns[:2])]
 
@@ -313,7 +323,8 @@ def acknowledge(file: str, reference: str | None, reading: ReadOptions) -> None:
         (sample,) = reading.read([reference], keep=_design_columns(monitor_file.read()))
         with calling_samples(reference=sample.label):
             monitor_file.acknowledge(sample.data)
-    say(f"Acknowledged: {file} takes {'the rows since the change' if reference is None else reference} for the reference now.")
+    rows = "the rows since the change" if reference is None else f"the rows of {reference}"
+    say(f"Acknowledged: {rows} are the new baseline of {file}.")
 
 
 def dismiss(file: str) -> None:
@@ -321,10 +332,10 @@ def dismiss(file: str) -> None:
     from cpmmd.monitoring.monitor import MonitorFile
 
     MonitorFile(file).dismiss()
-    say(f"Dismissed: {file} goes on, its evidence starts anew.")
+    say(f"Dismissed: {file} keeps its past, and its evidence is reset.")
 
 
-# A detector or a monitor is fitted and saved.
+# Fitting.
 
 
 def fit(
@@ -343,7 +354,7 @@ def fit(
     collect_garbage_from_now_on()
     kind = "monitor" if monitor else "detector"
     if monitor and example is not None:
-        raise InputError("A monitor learns from no example. Leave out --example, or --monitor.")
+        raise InputError("A monitor cannot be trained on an example. Leave out --example, or --monitor.")
     check_output(output, kind, force=force, inputs=[name for name in (file, example) if name is not None])
     if not force:
         _check_not_begun(output)
@@ -380,12 +391,12 @@ def _fit(samples: Sequence[FileSample], settings: Settings, *, monitor: bool) ->
         return DriftDetector(**keywords).fit(samples[0].data, example=samples[1].data if len(samples) > 1 else None)
     given = [flag for name, flag in NOT_FOR_MONITORS.items() if keywords.pop(name) is not None]
     if given:
-        raise InputError(f"A monitor takes groups and strata only. Leave out {', '.join(given)}, or --monitor.")
+        raise InputError(f"A monitor takes only groups and strata. Leave out {', '.join(given)}, or --monitor.")
     return DriftMonitor(**keywords).fit(samples[0].data)
 
 
 def _check_not_begun(output: str) -> None:
-    """Refuse to replace a monitor that has batches: its evidence, and an alarm that stands, would be gone."""
+    """Refuse to replace a monitor that has batches, because its evidence would be lost."""
     from cpmmd.monitoring.monitor import DriftMonitor
     from cpmmd.storage.container import kind_of
 
@@ -397,7 +408,7 @@ def _check_not_begun(output: str) -> None:
         return
     if number:
         raise InputError(
-            "{file!r} is a monitor with {batches}, which would be gone. Name another file, or replace it with {setting}.",
+            "{file!r} is a monitor with {batches}, which would be lost. Name another file, or replace it with {setting}.",
             file=output,
             batches=pluralize(number, "batch", "batches"),
             setting=ParameterReference("force"),

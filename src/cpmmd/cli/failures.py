@@ -1,4 +1,4 @@
-"""What a user sees when something goes wrong: one sentence and exit code 2, never a traceback."""
+"""How failures end: one sentence and exit code 2, never a traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cpmmd.cli.main import ERROR, INTERRUPTED, forget_output
 from cpmmd.core.text import sanitize
 from cpmmd.errors import CpmmdError, CpmmdWarning, ParameterReference, PythonWords, Sentence
 
-BROKEN_PIPE = 141  # as the shell says it: 128 + SIGPIPE
+BROKEN_PIPE = 141  # as in the shell: 128 + SIGPIPE
 LONGEST = 2000  # characters of a message
 OPTIONS = {  # parameters of the library that have another name here
     **{"n_permutations": "permutations", "rng": "seed", "n_jobs": "jobs"},
@@ -40,7 +40,7 @@ class Commands(TyperGroup):
         except OSError as error:  # --version and --help print, and what they print to may be full
             raise typer.Exit(_explain(error)) from None
         except Exception as error:
-            raise _made_harmless(error) from None
+            raise _sanitized(error) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -57,20 +57,20 @@ class Commands(TyperGroup):
                 raise typer.Exit(INTERRUPTED) from None
             except Exception as error:
                 if isinstance(error, typer.Abort) or hasattr(error, "exit_code"):  # typer's own: usage errors and exits
-                    raise _made_harmless(error) from None
+                    raise _sanitized(error) from None
                 raise typer.Exit(_explain(error)) from None
 
 
-def _made_harmless(error: Exception) -> Exception:
-    """Return a usage error that says what was typed, but not to the terminal."""
+def _sanitized(error: Exception) -> Exception:
+    """Return a usage error whose message, which quotes what was typed, is safe to show."""
     message = getattr(error, "message", None)
-    if isinstance(message, str) and message and type(error).__name__ != "NoArgsIsHelpError":  # that one is our help
+    if isinstance(message, str) and message and type(error).__name__ != "NoArgsIsHelpError":  # which is our help
         error.message = sanitize(message, LONGEST)  # type: ignore[attr-defined]
     return error
 
 
 def _explain(error: Exception) -> int:
-    """Tell the user what happened; return the exit code."""
+    """Print what happened; return the exit code."""
     if isinstance(error, OSError) and error.errno == errno.EPIPE:
         forget_output()  # whoever read us has gone
         return BROKEN_PIPE
@@ -82,8 +82,8 @@ def _explain(error: Exception) -> int:
         message = in_command_words(error) or f"{type(error).__name__} without a message"
     else:
         message = (
-            f"something unexpected happened ({type(error).__name__}: {error}). This is a fault of cpmmd, not yours; "
-            "set CPMMD_DEBUG=1 to see the traceback, and please report it"
+            f"an unexpected error happened ({type(error).__name__}: {error}). This is a bug in cpmmd. Set CPMMD_DEBUG=1 to see "
+            "the traceback, and please report it"
         )
     typer.echo(f"cpmmd: {sanitize(message, LONGEST)}", err=True)
     return ERROR
@@ -109,15 +109,17 @@ class CommandWords:
         return self._labels.get(name) or PythonWords().sample(name, begins=begins)
 
 
-def in_command_words(said: object) -> str:
-    """Return an error, a warning or a note in the words of the command line."""
-    labels = said.labels if isinstance(said, CpmmdError) else {}
-    return said.render(CommandWords(labels)) if isinstance(said, Sentence) else str(said)
+def in_command_words(text: object, labels: Mapping[str, str] | None = None) -> str:
+    """Return an error, a warning or a note in the words of the command line; ``labels`` names the samples."""
+    if not isinstance(text, Sentence):
+        return str(text)
+    known = text.labels if isinstance(text, CpmmdError) else {}
+    return text.render(CommandWords(labels or known))
 
 
 @contextmanager
 def calling_samples(**labels: str) -> Iterator[None]:
-    """Say which files the samples are, to whoever renders an error that comes from inside."""
+    """Name the files of the samples in errors that come from inside."""
     try:
         yield
     except CpmmdError as error:
@@ -126,7 +128,7 @@ def calling_samples(**labels: str) -> Iterator[None]:
 
 
 def _quiet_warnings() -> None:
-    """Say our own warnings as notes; those of libraries are nothing a user can act on."""
+    """Print our own warnings as notes; those of libraries are nothing a user can act on."""
     if debugging():
         return
 

@@ -1,4 +1,4 @@
-"""Printing: verdict first, names from the data harmless, one JSON document when asked for."""
+"""Printing: the verdict first, names from the data sanitized, one JSON document when asked for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def say_verdict(line: str, *, differs: bool) -> None:
 
 
 def say_end(again: str | None, what: str = "", file: str | None = None) -> None:
-    """Print how to get the same answer again, and where a file is that was asked for."""
+    """Print the command that gives the same answer again, and where a file is that was asked for."""
     if again is not None:
         say()
         say("Repeat with")
@@ -49,7 +49,7 @@ def say_end(again: str | None, what: str = "", file: str | None = None) -> None:
 
 
 def note(lines: Iterable[str]) -> None:
-    """Tell what was noticed, apart from the answer."""
+    """Print notes apart from the answer."""
     for line in lines:
         typer.echo(f"Note: {sanitize(in_command_words(line), LINE)}", err=True)
 
@@ -69,7 +69,7 @@ def say_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Se
 
 
 def say_json(document: PlainDict) -> None:
-    """Print one JSON document: ASCII only, so that no name can speak to the terminal."""
+    """Print one JSON document: ASCII only, so that no name can control the terminal."""
     from cpmmd import __version__
     from cpmmd.core.plain import to_plain
 
@@ -81,25 +81,25 @@ SCHEMA = "cpmmd-result-3"
 
 
 def probability(value: float) -> str:
-    """Return a p-value as people write it."""
+    """Return a p-value with four digits."""
     return f"{value:.4g}"
 
 
-# How far a long step is, on standard error: one line that changes on a terminal, a line now and then in a log.
+# Progress of a long step, on standard error: one changing line on a terminal, a line every few seconds in a log.
 
 
-PATIENCE = 0.5  # seconds before the first line: short commands say nothing
+PATIENCE = 0.5  # seconds before the first line: short commands print none
 INTERVAL = 0.1  # between two: short enough to look alive, long enough to cost nothing
 QUIET = 10.0  # the same two for a log, which keeps what is written to it
 CLEAR = "\r\x1b[2K"
 
 
 @contextmanager
-def progress(step: str = "at work") -> Iterator[Meter]:
-    """Return a callback for ``progress=``; a terminal's line is wiped at the end, a log hears of steps that take long."""
+def progress(step: str) -> Iterator[Meter]:
+    """Return a callback for ``progress=``; a terminal's line is wiped at the end, a log gets lines of long steps."""
     shown = _Line() if sys.stderr.isatty() else _Log(step)
     try:
-        yield Meter(shown, every=INTERVAL)
+        yield Meter(shown, interval=INTERVAL)
     finally:
         shown.wipe()
 
@@ -127,7 +127,7 @@ class _Line(io.StringIO):
 
 
 class _Log(io.StringIO):
-    """Says every QUIET seconds what was last written to it, also while a step has nothing to report."""
+    """Writes its latest line every QUIET seconds, also while a step has nothing to report."""
 
     def __init__(self, step: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -141,13 +141,13 @@ class _Log(io.StringIO):
         return len(text)
 
     def speak(self, pause: Callable[[float], bool]) -> None:
-        """Write a line after each pause, until one says that the step is over."""
+        """Write a line after each pause, until the step is over."""
         while not pause(QUIET):
-            with suppress(OSError, ValueError):  # nobody reads any more
+            with suppress(OSError, ValueError):  # the stream is closed
                 sys.stderr.write(f"Progress: {self._latest}, {self._clock() - self._started:.0f} s so far\n")
                 sys.stderr.flush()
 
     def wipe(self) -> None:
-        """Say no more."""
+        """Stop writing."""
         self._over.set()
         self._thread.join(1.0)

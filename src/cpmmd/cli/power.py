@@ -1,4 +1,4 @@
-"""``cpmmd power``: how many rows would I need?"""
+"""``cpmmd power``: the sample size that finds a difference."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from cpmmd.errors import InputError
 if TYPE_CHECKING:
     from cpmmd.studies.power_table import PowerTable
 
-STEPS = (0.25, 0.5, 1, 2, 4)  # of the pilot, when no sizes are given
-
 
 def plan(
     files: Sequence[str],
@@ -34,7 +32,7 @@ def plan(
     as_json: bool,
     force: bool,
 ) -> None:
-    """Print the power at some sizes and how many rows a wanted power takes."""
+    """Print the power at some sizes, and the sample size for a target power."""
     from cpmmd.studies.planning import power_from_pilot
 
     collect_garbage_from_now_on()
@@ -45,14 +43,11 @@ def plan(
         check_output(plot, "plot", force=force, inputs=files)
     with progress("reading"):
         x, y = reading.read(files, keep=settings.design_columns)
-    if sizes is None and (settings.design_columns or settings.blocks):
-        raise InputError("It must be said how many groups, pairs or blocks of each sample to look at. Use --sizes 10,20,40, say.")
-    wanted = _sizes(sizes, min(x.rows, y.rows))
     with progress("testing draws") as line, calling_samples(x=x.label, y=y.label):
         table = power_from_pilot(
-            x.data, y.data, wanted, target=target, repetitions=repetitions, progress=line, **settings.keywords()
+            x.data, y.data, _sizes(sizes), target=target, repetitions=repetitions, progress=line, **settings.keywords()
         )
-    again = typed.again(sizes=wanted, target=target, repetitions=repetitions, seed=table.seed)
+    again = typed.again(sizes=[row.size for row in table.rows], target=target, repetitions=repetitions, seed=table.seed)
     if plot is not None:
         _draw(table, plot)
     noticed = list(dict.fromkeys((*x.notes, *y.notes)))
@@ -67,17 +62,16 @@ def plan(
         (str(row.size), f"{row.estimate:.2f}", row.source, f"{row.power:.2f}, {row.low:.2f} to {row.high:.2f}")
         for row in table.rows
     ]
-    say_table((f"{table.unit} of each", "power", "from", "law, 90% interval"), rows, right=(0, 1))
+    say_table((f"{table.unit} of each", "power", "from", "fitted, 90% interval"), rows, right=(0, 1))
     say()
-    say("Draws are without replacement: within the pilot power is their share of rejections, beyond it the fitted law's.")
+    say("Rows are drawn without replacement. Up to the pilot's size, power is the share of draws that reject.")
+    say("Beyond it, power is that of the fitted curve.")
     say_end(again, "Plot", plot)
 
 
-def _sizes(text: str | None, pilot: int) -> list[int]:
-    if text is None:
-        return sorted({max(round(step * pilot), 8) for step in STEPS})
+def _sizes(text: str | None) -> list[int] | None:
     try:
-        return sorted({int(part) for part in text.replace(" ", "").split(",") if part})
+        return None if text is None else [int(part) for part in text.replace(" ", "").split(",") if part]
     except ValueError as error:
         raise InputError(f"Sizes must be whole numbers such as 50,100,200. Got {text!r} instead.") from error
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 
-# The command that repeats an answer: what was typed, but for what only shows the answer.
+# The command that repeats an answer: what was typed, without what only shows the answer.
 
 
 NOT_REPEATED = ("seed", "jobs", "again", "json", "report", "plot", "explain", "force", "exit_zero")
@@ -54,18 +54,19 @@ class TypedCommand:
 
     def again(self, **found: object) -> str:
         """Return the command that does the same again, with what was found out on the way, such as the seed."""
-        options, tested_by = {**found, **self.options, **found}, [one.name for one in fields(Settings)]
-        late = [*(name for name in tested_by if name not in AT_THE_END), *AT_THE_END]
+        options = {**found, **self.options, **found}
+        late = [*(of.name for of in fields(Settings) if of.name not in AT_THE_END), *AT_THE_END]
         names = sorted(options, key=lambda name: late.index(name) if name in late else -1)
-        return command_line(self.command, self.files, {_flag(name): options[name] for name in names})
+        return command_line(self.command, self.files, {flag_of(name): options[name] for name in names})
 
     def meaning(self) -> dict[str, object]:
-        """Return the flags that say what values mean, which later files of the kind need, too."""
+        """Return the flags for how values are read, which later files of the kind need as well."""
         known = ("text", "dayfirst", "date_format", "decimal", "encoding")
-        return {_flag(name): self.options.get(name) for name in known}
+        return {flag_of(name): self.options.get(name) for name in known}
 
 
-def _flag(name: str) -> str:
+def flag_of(name: str) -> str:
+    """Return the flag of an option."""
     return "--" + name.replace("_", "-")
 
 
@@ -76,7 +77,8 @@ def command_line(command: str, files: Sequence[str], flags: Mapping[str, object]
         if value is True:
             words.append(flag)
         elif value is not None and value is not False:
-            words += [flag, ",".join(str(one) for one in value if one != "") if isinstance(value, list | tuple) else str(value)]
+            parts = value if isinstance(value, list | tuple) else [value]
+            words += [flag, ",".join(str(part) for part in parts if part != "")]
     return shlex.join(words)
 
 
@@ -92,16 +94,16 @@ def option(help: str, default: T, short: str | None = None, *, flag: str | None 
 
 
 JSON = option("Print one JSON document instead (`cpmmd schema` describes it).", False)
-FORCE = option("Replace a file that is there and was not written by cpmmd.", False)
+FORCE = option("Replace an existing file that was not written by cpmmd.", False)
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take dataclasses: their fields become its options, in the place of the dataclass, and build it.
 
-    Typer reads options off a signature, so that is what is made here. ``typed`` is no option, but what the context knows.
+    Typer reads options off a signature, so a signature is made here. ``typed`` is not an option: it comes from the context.
     """
     taken = inspect.signature(command, eval_str=True).parameters
-    annotations = {name: one.annotation for name, one in taken.items() if name != "typed"}
+    annotations = {name: parameter.annotation for name, parameter in taken.items() if name != "typed"}
     groups = {name: kind for name, kind in annotations.items() if isinstance(kind, type) and is_dataclass(kind)}
     options = [_parameter("context", inspect.Parameter.empty, typer.Context)]
     for name, annotation in annotations.items():
@@ -119,14 +121,14 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         command(**{name: given[name] for name in taken})
 
     run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in options}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     return run
 
 
 def _parameter(name: str, default: object, annotation: object) -> inspect.Parameter:
     if isinstance(default, Field):
         flag, short = default.metadata["flags"]
-        flags = filter(None, (flag or _flag(name), short))
+        flags = filter(None, (flag or flag_of(name), short))
         shown = {key: default.metadata[key] for key in ("help", "metavar")}
         default = typer.Option(default.default, *flags, **shown)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -138,9 +140,9 @@ class OutputOptions:
 
     json: bool = JSON
     report: str | None = option("Write a report: .html, .md or .json.", None, metavar="FILE")
-    explain: bool = option("Say where the samples differ.", True, flag="--explain/--no-explain")
+    explain: bool = option("Show where the samples differ.", True, flag="--explain/--no-explain")
     force: bool = FORCE
-    exit_zero: bool = option("Exit with 0 when a difference is found, too.", False)
+    exit_zero: bool = option("Exit with 0 even when a difference is found.", False)
     typed: TypedCommand = TypedCommand("test")
 
     def check(self, files: Sequence[str] = ()) -> None:
@@ -174,21 +176,21 @@ class ReadOptions:
 
     columns: list[str] | None = option("Compare these columns only.", None, "-c", metavar="A,B,...")
     drop: list[str] | None = option("Leave these columns out.", None, metavar="A,B,...")
-    text: list[str] | None = option("Take these columns as text, whatever they look like.", None, metavar="A,B,...")
-    dayfirst: bool = option("Read 1/2/2024 as 1 February; without it such dates are refused.", False)
+    text: list[str] | None = option("Read these columns as text, whatever they look like.", None, metavar="A,B,...")
+    dayfirst: bool = option("Read 1/2/2024 as 1 February; such dates are an error otherwise.", False)
     date_format: str | None = option(
-        "The form of dates, such as %m/%d/%Y or %d.%m.%y; 2024-12-31 needs none.", None, metavar="FORMAT"
+        "Format of dates, such as %m/%d/%Y or %d.%m.%y; not needed for 2024-12-31.", None, metavar="FORMAT"
     )
-    decimal: str = option("What stands before a number's fraction: . or ,", ".", metavar="POINT")
+    decimal: str = option("Decimal separator of numbers: . or ,", ".", metavar="POINT")
     encoding: str = option("Encoding of text files, such as latin-1, cp1252 or utf-16.", "utf-8", metavar="NAME")
-    format: str | None = option("csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz; by the name by default.", None, "-f")
-    file_limit: str | None = option("Refuse files that take more, e.g. 500M or 8G [default: 4G].", None, metavar="SIZE")
+    format: str | None = option("csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz [default: by the name].", None, "-f")
+    file_limit: str | None = option("Refuse larger files, e.g. 500M or 8G [default: 4G].", None, metavar="SIZE")
 
     def read(self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False) -> list[FileSample]:
         """Return the samples of some files; columns in ``keep`` are read whatever was chosen.
 
-        A column to drop must be in one of the files, or may be in others (``some_drop``), as for batches read one by one.
-        Those may have columns of missing values only, for a reference knows what they are.
+        A column to drop must be in one of the files; with ``some_drop``, as for batches, it may be in none of them. Batches may
+        also have columns of missing values only, because the reference has their types.
         """
         columns, drop, text = map(_names, (self.columns, self.drop, self.text))
         from cpmmd.data.files.binary import expect
@@ -200,7 +202,7 @@ class ReadOptions:
         from cpmmd.data.files.source import file_limit
 
         if list(files).count(STDIN) > 1:
-            raise InputError("Standard input can be read once. Got '-' more than once; write one of them to a file first.")
+            raise InputError("Standard input can be read only once. Got '-' more than once; write one of them to a file first.")
         dates = DateStyle(self.dayfirst, self.date_format)
         options = ReadOptions(self.format, file_limit(self.file_limit), text, dates, self.decimal, self.encoding)
         samples = [read_file(name, options) for name in files]
@@ -227,19 +229,19 @@ class Settings:
 
     # The library's default method, written out so that help needs no numpy.
     method: str = option("Name of the test; `cpmmd methods` lists them.", "cp-full", "-m")
-    alpha: float = option("Level: how often a difference may be found where there is none.", 0.05, "-a")
-    permutations: int | None = option("Number of relabelings; 999 by default, a monitor's 9999.", None, "-p")
+    alpha: float = option("Significance level: the probability of a false positive.", 0.05, "-a")
+    permutations: int | None = option("Number of permutations [default: 999; of a monitor 9999].", None, "-p")
     seed: int | None = option("The same seed gives the same answer.", None, "-s")
-    jobs: int | None = option("Number of threads, -1 for all cores; all by default.", None, "-j")
+    jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
     missing: str = option("Refuse missing values, drop their rows, or fill them in.", "error", metavar="error|drop|impute")
-    scale: str | None = option("Standardise columns first; the method's own by default.", None, metavar="standard")
-    memory_limit: str | None = option("Memory for the test's kernels, e.g. 500M or 8G [default: 1G].", None, metavar="SIZE")
-    group_by: str | None = option("Rows of one value belong together (patient, machine): not compared.", None, metavar="COLUMN")
+    scale: str | None = option("Standardise columns first [default: the method's own way].", None, metavar="standard")
+    memory_limit: str | None = option("Memory for kernel matrices, e.g. 500M or 8G [default: 1G].", None, metavar="SIZE")
+    group_by: str | None = option("Rows of one value are permuted together (patient, machine).", None, metavar="COLUMN")
     stratify_by: str | None = option(
-        "Its mix may differ (site, weekday): compare inside its values only.", None, metavar="COLUMN"
+        "Compare only rows of the same value, whose mix may differ (site, weekday).", None, metavar="COLUMN"
     )
-    pair_by: str | None = option("Rows of one value are one subject, before and after.", None, metavar="COLUMN")
-    blocks: str | None = option("Rows in time: keep so many consecutive ones together.", None, metavar="K|auto")
+    pair_by: str | None = option("Rows of one value are one subject in both files (before and after).", None, metavar="COLUMN")
+    blocks: str | None = option("Rows in time: permute so many consecutive ones together.", None, metavar="K|auto")
     group_sizes: str = option("Groups of different sizes: cut all to one size, or keep all rows.", "cut", metavar="cut|keep")
 
     @property
@@ -260,9 +262,9 @@ class Settings:
             return two_sample_test(x.data, y.data, progress=progress, **self.keywords())
 
     def keywords(self) -> dict[str, Any]:
-        """Return what tests, detectors and plans of the library all take, under its names."""
+        """Return the keyword arguments of the library's tests, detectors and plans."""
         names = {option: name for name, option in OPTIONS.items()}
-        given: dict[str, Any] = {names.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
+        given: dict[str, Any] = {names.get(of.name, of.name): getattr(self, of.name) for of in fields(self)}
         if self.blocks is not None and self.blocks.isdecimal():
             given["blocks"] = int(self.blocks)
         return given
@@ -270,6 +272,6 @@ class Settings:
 
 @dataclass(frozen=True)
 class PowerSettings(Settings):
-    """How the samples that a plan draws are compared."""
+    """How the draws of a power study are compared."""
 
-    jobs: int | None = option("Number of processes, -1 for all cores; one by default.", None, "-j")
+    jobs: int | None = option("Number of processes, -1 for all cores [default: 1].", None, "-j")

@@ -25,21 +25,21 @@ def reporting_to(callback: Progress | None) -> Iterator[None]:
 
 
 def report(stage: str, done: int, total: int) -> None:
-    """Tell whoever listens how far a stage is."""
+    """Report how far a stage is."""
     callback = _callback.get()
     if callback is not None:
         callback(stage, done, total)
 
 
 class Meter:
-    """Progress in words: how much is done, how fast, how long yet. Pass one as ``progress=``.
+    """Writes lines of progress: how much is done, how fast, how long it still takes. Pass one as ``progress=``.
 
     Parameters
     ----------
     stream : text stream, optional
         Where the lines go; None is the standard error.
-    every : float
-        Seconds between two lines at least; the last line of a stage always comes.
+    interval : float
+        Seconds between two lines at least; the last line of a stage is always written.
     clock : callable
         Returns the time in seconds.
 
@@ -55,8 +55,10 @@ class Meter:
     'tiles 200 of 400, 50 a second, 4 s left'
     """
 
-    def __init__(self, stream: TextIO | None = None, *, every: float = 0.5, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._every, self._clock = stream or sys.stderr, every, clock
+    def __init__(
+        self, stream: TextIO | None = None, *, interval: float = 0.5, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream, self._interval, self._clock = stream or sys.stderr, interval, clock
         self._stage, self._first, self._started, self._written = "", 0, 0.0, -math.inf
 
     def __call__(self, stage: str, done: int, total: int) -> None:
@@ -64,7 +66,7 @@ class Meter:
         now = self._clock()
         if stage != self._stage:
             self._stage, self._first, self._started, self._written = stage, done, now, -math.inf
-        if now - self._written < self._every and done < total:
+        if now - self._written < self._interval and done < total:
             return
         self._written = now
         self._stream.write(self._line(done, total, now - self._started) + "\n")

@@ -17,7 +17,7 @@ REPLACEMENT = "\ufffd"
 
 
 def sanitize(value: object, limit: int = NAME) -> str:
-    """Return one line of harmless text: newlines visible, control and direction characters gone, the middle left out if long.
+    """Return one line of safe text: newlines visible, control and direction characters gone, the middle left out if long.
 
     Escaping for HTML, Markdown or JSON is the renderer's work, since only it knows the context.
     """
@@ -28,12 +28,12 @@ def sanitize(value: object, limit: int = NAME) -> str:
 
 
 def pluralize(number: int, thing: str, things: str | None = None) -> str:
-    """Return a number of things as people say it."""
+    """Return a number of things, such as ``1 row`` and ``2 rows``."""
     return f"{number} {thing if number == 1 else things or thing + 's'}"
 
 
 def bytes_in_words(count: float) -> str:
-    """Return a number of bytes as people say it."""
+    """Return a number of bytes with three digits and its unit."""
     for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"
@@ -77,25 +77,25 @@ def _shorten(text: str, limit: int) -> str:
     return f"{text[: limit - 1 - tail]}…{text[-tail:]}" if tail else text[:limit]
 
 
-# The text of a procedure: the call that makes it, without what is as it would be anyway.
+# The text of a procedure: the call that makes it, without its defaults.
 
 
 def call_text(value: object) -> str:
     """Return the call that makes a value, on one line.
 
-    Fields of a dataclass that have their default are left out, and so is the inside of what takes several lines to show, as
-    networks do.
+    Fields of a dataclass that have their default are left out, and so is the inside of values that take several lines, such as
+    networks.
     """
     if is_dataclass(value) and not isinstance(value, type):
-        told = (f"{one.name}={call_text(getattr(value, one.name))}" for one in fields(value) if _is_told(one, value))
-        return f"{type(value).__name__}({', '.join(told)})"
+        given = (f"{field.name}={call_text(getattr(value, field.name))}" for field in fields(value) if _is_shown(field, value))
+        return f"{type(value).__name__}({', '.join(given)})"
     if isinstance(value, tuple):
         return f"({', '.join(map(call_text, value))}{',' if len(value) == 1 else ''})"
     text = repr(value)
     return f"{type(value).__name__}(...)" if "\n" in text else text
 
 
-def _is_told(one: Field[object], value: object) -> bool:
-    usual = one.default_factory() if one.default_factory is not MISSING else one.default
-    given = getattr(value, one.name)
-    return one.init and one.repr and (type(given) is not type(usual) or repr(given) != repr(usual))
+def _is_shown(field: Field[object], value: object) -> bool:
+    usual = field.default_factory() if field.default_factory is not MISSING else field.default
+    given = getattr(value, field.name)
+    return field.init and field.repr and (type(given) is not type(usual) or repr(given) != repr(usual))

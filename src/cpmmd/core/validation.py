@@ -76,7 +76,7 @@ def permutations_needed(alpha: float) -> int:
 
 
 def permutations_among(alpha: float, tests: int) -> int:
-    """Return twice the permutations that p <= alpha / tests takes: one small p-value is found even if one relabeling ties."""
+    """Return twice the permutations that p <= alpha / tests takes: one small p-value is found even if one permutation ties."""
     return 2 * (permutations_needed(alpha / tests) + 1) - 1
 
 
@@ -118,7 +118,7 @@ def jobs(n_jobs: object) -> int | None:
     if n_jobs is None:
         return None
     if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
-        raise wrong("n_jobs", "must be a whole number from 1 on, -1 for all cores, or None", n_jobs)
+        raise wrong("n_jobs", "must be a whole number, 1 or more, -1 for all cores, or None", n_jobs)
     count = int(n_jobs)
     return count if count > 0 else max(1, available_cores() + 1 + count)
 

@@ -10,10 +10,11 @@ import numpy as np
 from cpmmd.core.arrays import Labels, Rows
 from cpmmd.core.text import pluralize
 from cpmmd.data.table import Table
-from cpmmd.errors import DeferredText, InputError, ParameterReference, Words, name_some
+from cpmmd.errors import DeferredText, InputError, Note, ParameterReference, SampleName, Words, name_some
 
 DROP, IMPUTE = ParameterReference("missing", "drop"), ParameterReference("missing", "impute")
 PASS_ONE = "Pass {drop} to leave those rows out, or {impute} to fill them in and test missingness too."
+MOST = 8  # columns that an error names
 INFINITE = "Values must be finite. {Sample} has infinite ones in columns {where}; replace or remove them."
 
 
@@ -65,7 +66,8 @@ def check_present(absent: Mapping[str, MissingValues], *, advice: str = PASS_ONE
 
 
 def _say_counts(words: Words, found: list[tuple[str, str, int]]) -> str:
-    return name_some([f"{column}: {count} in {words.sample(sample)}" for sample, column, count in found])
+    shown = ", ".join(f"{count} in {name_some([column])} of {words.sample(sample)}" for sample, column, count in found[:MOST])
+    return shown + (f" and more in {pluralize(len(found) - MOST, 'other column')}" if len(found) > MOST else "")
 
 
 def drop_missing(
@@ -75,7 +77,8 @@ def drop_missing(
     keep: Rows = np.flatnonzero(~absent.rows)
     if len(keep) == table.rows:
         return table
-    notes.append(f"{table.rows - len(keep)} of {table.rows} rows of {name} dropped for missing values")
+    dropped = "{dropped} of {rows} rows of {sample} dropped for missing values"
+    notes.append(Note(dropped, dropped=table.rows - len(keep), rows=table.rows, sample=SampleName(name)))
     if len(keep) < least:
         rule = "Each sample must have at least {least} without missing values. {Sample} has {rows}; " + advice + "."
         raise InputError(rule, sample=name, least=pluralize(least, "row"), rows=len(keep), drop=DROP, impute=IMPUTE)

@@ -78,7 +78,7 @@ def read_samples(samples: Mapping[str, object], *, missing: str = "error", desig
     asked = DesignOptions() if design is None else design
     read = {name: asked.split_design_columns(read_table(data, name), name, tuple(samples)) for name, data in samples.items()}
     tables, notes = check_tables(match_columns(read), missing=missing)
-    tables, left = _in_whole_pairs(tables, range(1, len(tables)))  # laying them out does so with the first
+    tables, left = _in_whole_pairs(tables, range(len(tables)))
     pool = apply_design(tables, asked, (*notes, *left))
     pool = replace(pool, notes=(*pool.notes, *pooled_levels(pool)))
     return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
@@ -195,10 +195,10 @@ def apply_design(tables: Sequence[Table], asked: DesignOptions, notes: tuple[str
 
 
 def _in_whole_pairs(tables: Sequence[Table], of: Iterable[int]) -> tuple[list[Table], list[str]]:
-    """Return the tables, some of them without the rows whose partners another lost for missing values, and notes on those."""
-    whole, notes = list(tables), list[str]()
+    """Return the tables, some of them without the rows whose partners another lost for missing values, and a note on those."""
+    whole, torn_pairs = list(tables), set[int]()
     if not any("pairs" in table.lost for table in tables):
-        return whole, notes
+        return whole, []
     values = [(table.design_values["pairs"], table.lost.get("pairs", table.design_values["pairs"][:0])) for table in tables]
     ends = np.cumsum([len(part) for kept_and_lost in values for part in kept_and_lost])
     numbers = np.split(codes([np.concatenate(kept_and_lost) for kept_and_lost in values], "pairs")[0], ends[:-1])
@@ -210,11 +210,10 @@ def _in_whole_pairs(tables: Sequence[Table], of: Iterable[int]) -> tuple[list[Ta
             rule = "Pairs must have rows without missing values in {both} samples. No pair has; try {impute}."
             raise InputError(rule, parameter="pairs", both=both(len(tables)), impute=IMPUTE)
         if torn.any():
-            pairs = len(np.unique(own[torn]))
-            pairs_out = pluralize(pairs, "pair left out whole: its other row", "pairs left out whole: their other rows")
-            notes.append(f"{pairs_out} had missing values")
+            torn_pairs |= set(own[torn].tolist())
             whole[i] = whole[i].take(~torn)
-    return whole, notes
+    pairs_out = pluralize(len(torn_pairs), "pair left out whole: its other row", "pairs left out whole: their other rows")
+    return whole, [f"{pairs_out} had missing values"] if torn_pairs else []
 
 
 def _block_rows(pool: Pool, asked: DesignOptions, coded: Coded) -> tuple[int | None, list[str]]:

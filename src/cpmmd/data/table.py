@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -104,6 +105,8 @@ def _from_tensor(data: Any, name: str) -> Values:
 
 def as_frame(data: object, name: str) -> Frame | None:
     """Return any kind of data frame as a narwhals one, None for anything else."""
+    if type(data).__name__ == "DuckDBPyRelation":  # known without importing DuckDB
+        raise InputError("{Sample} must be in memory. Got a DuckDB relation instead; call .df() on it first.", sample=name)
     try:
         frame: object = nw.from_native(data, allow_series=True, pass_through=True)
     except Exception as error:  # narwhals raises a different class for each back end
@@ -225,6 +228,9 @@ def _from_array(data: object, name: str) -> Table:
         array: Values = np.asarray(data)
     except ValueError as error:
         raise InputError("{Sample} must be a rectangular table. Got rows of different lengths instead.", sample=name) from error
+    if isinstance(data, str | PathLike):
+        rule = "{Sample} must be an array of rows or a data frame. Got {got!r}; read it first, such as pandas.read_csv({got!r})."
+        raise InputError(rule, sample=name, got=str(data))
     if array.ndim == 0:
         raise InputError("{Sample} must be an array of rows or a data frame. Got {got} instead.", sample=name, got=got)
     kind = {"i": "integer", "u": "integer", "b": "boolean"}.get(array.dtype.kind)

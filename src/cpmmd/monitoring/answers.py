@@ -1,4 +1,4 @@
-"""What is said of one batch: by a detector, by a monitor, and of a batch that could not be tested."""
+"""The answer about one batch: of a detector, of a monitor, and of a batch that could not be tested."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class BatchAnswer(NoTruthValue, NearNames, PlainValue):
             pvalue = math.nan if record["pvalue"] is None else record["pvalue"]  # of a test that was not made
             return from_plain(cls, {**record, "pvalue": pvalue, "time": datetime.fromisoformat(record["time"]), "known": True})
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"What is known of a batch cannot be read ({error}). Restore the file from a copy.") from error
+            raise InputError(f"The record of a batch cannot be read ({error}). Restore its file from a copy.") from error
 
     @property
     def name(self) -> str:
@@ -125,20 +125,20 @@ def estimate(names: Sequence[str], numbers: Sequence[int], ranks: Sequence[tuple
 
 @dataclass(frozen=True, eq=False)
 class LookResult(PlainValue):
-    """What one look found when a block of batches ended."""
+    """What one look found when a span of batches ended."""
 
     document: ClassVar[tuple[str, ...]] = ("batches", "rank", "total", "pvalue", "evalue", "wealth")
 
-    batches: int  #: batches of the block; 1 is the batch by itself
-    rank: Annotated[int, msgspec.Meta(ge=1)]  #: of the block's statistic among all relabelings, ties broken at random
-    total: Annotated[int, msgspec.Meta(ge=1)]  #: number of relabelings
+    batches: int  #: batches of the span; 1 is the batch by itself
+    rank: Annotated[int, msgspec.Meta(ge=1)]  #: of the span's statistic among all permutations, ties broken at random
+    total: Annotated[int, msgspec.Meta(ge=1)]  #: number of permutations
     evalue: float  #: what the bet paid
     wealth: float  #: the look's share of the wealth after it
-    result: InMemory[TestResult] = field(default=None, repr=False)  #: the test: X is a part of what came before, Y the block
+    result: InMemory[TestResult] = field(default=None, repr=False)  #: the test: X is a part of what came before, Y the span
 
     @property
     def pvalue(self) -> float:
-        """The rank over the number of relabelings: uniform where nothing changed."""
+        """The rank over the number of permutations: uniform where nothing changed."""
         return self.rank / self.total
 
 
@@ -161,8 +161,8 @@ class MonitorAnswer(BatchAnswer):
     alarm: bool
     since: Since | None  #: while there is an alarm, the estimated first changed batch with the evidence for each
     level: float  #: the level that the batch's p-value was held to, for whether it differs
-    alpha: float  #: probability of a false alarm, ever
-    #: the batch by itself, and any block of batches that ended with it
+    alpha: float  #: the probability of ever raising a false alarm is at most this
+    #: the batch by itself, and any span of batches that ended with it
     looks: Annotated[tuple[LookResult, ...], msgspec.Meta(min_length=1)]
 
     @classmethod
@@ -186,7 +186,8 @@ class MonitorAnswer(BatchAnswer):
         leading = max(self.looks, key=lambda look: look.wealth)
         if leading.result is None:
             raise InputError(
-                f"The batch {self.name!r} came before: its rows are no longer told from the others. Explain a new one."
+                f"Only a new batch can be explained. {self.name!r} was answered before, and its test is not kept. Send it under "
+                "another name, or explain the next one."
             )
         return leading.result.explain(**options)
 
@@ -209,10 +210,9 @@ class MonitorAnswer(BatchAnswer):
 
     def __str__(self) -> str:
         since = "" if self.since is None else f" since {in_one_line(self.since.name)}"
-        verdict = f"ALARM{since}" if self.alarm else "quiet"
-        sign, rows = ">=" if self.wealth >= 1 / self.alpha else "<", pluralize(self.rows, "row")
-        wealth = f"wealth {self.wealth:.3g} {sign} {1 / self.alpha:g}"
-        return f"{in_one_line(self.name)}: {verdict} ({wealth}, p = {self.pvalue:.4g}), {rows}"
+        verdict = f"ALARM{since}" if self.alarm else "no alarm"
+        evidence = evidence_in_words(self.wealth, self.alpha)
+        return f"{in_one_line(self.name)}: {verdict} ({evidence}, p = {self.pvalue:.4g}), {pluralize(self.rows, 'row')}"
 
 
 Answer = TypeVar("Answer", bound=BatchAnswer)
@@ -283,13 +283,19 @@ class CheckedBatch(NoTruthValue, Generic[Answer]):
         return {"batch": self.name, **fields, **more}
 
 
+def evidence_in_words(wealth: float, alpha: float) -> str:
+    """Return the evidence of a monitor beside what raises an alarm."""
+    limit = 1 / alpha
+    return f"evidence {wealth:.3g} >= {limit:g}" if wealth >= limit else f"evidence {wealth:.3g} of {limit:g} needed for an alarm"
+
+
 def in_one_line(name: str) -> str:
     """Return a name without line ends."""
     return " ".join(name.split())
 
 
 def auc_of(result: TestResult, max_rows: int) -> float | None:
-    """Return how often a row of the batch is told from one that came before; None where that cannot be said."""
+    """Return the AUC of the batch's rows against the others; None where it has none."""
     try:
         return estimate_auc(result, max_rows=max_rows).value
     except CpmmdError:

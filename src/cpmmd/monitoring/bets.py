@@ -23,7 +23,7 @@ from cpmmd.errors import unknown_name
 EXPONENTS = np.array([1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05])
 SPLIT = np.array([1.0, 2.0, 3.0, 3.0, 3.0, 2.0, 1.0]) / 15  # of what begins to be bet, over all exponents but the first
 PATIENCE = 20.0  # batches: after batch t, 1 / (PATIENCE + t) of what is not bet begins to be
-LEAST_PATIENCE = 2.0  # in blocks, which come seldom: half of the wealth is bet on the first one at most
+LEAST_PATIENCE = 2.0  # in spans, which end seldom: half of the wealth is bet on the first one at most
 RETURN = 0.01  # share that goes back to not betting after each batch: one odd batch is not the beginning of a change
 LARGEST = 700.0  # logarithm of a wealth that is shown: exp of more is no number
 ROUNDING = 1e-9  # the logarithm of a wealth that is cut ends so much above its limit: no rounding takes it below
@@ -126,7 +126,7 @@ class AdaptiveBet:
     def restore(self, values: Array) -> Self:
         log_wealth, settled, *weights = values.tolist()
         if len(weights) != len(EXPONENTS) or min(weights) < 0 or abs(sum(weights) - 1) > 1e-6:
-            raise ValueError("its bets are no shares of a whole")
+            raise ValueError("the shares of its bets do not add up to 1")
         return replace(self, log_wealth=log_wealth, settled=int(settled), weights=np.array(weights))
 
 
@@ -169,7 +169,7 @@ BETS = ("adaptive", "average", "power")
 
 
 def first_bet(name: object, batches: int = 1) -> Bet:
-    """Return a bet by its name, before any rank; on blocks of so many batches."""
+    """Return a bet by its name, before any rank; on spans of so many batches."""
     if not isinstance(name, str) or name not in BETS:
         raise unknown_name("value", name, BETS, parameter="bet")
     adaptive = AdaptiveBet(patience=max(LEAST_PATIENCE, PATIENCE / batches))
@@ -179,10 +179,10 @@ def first_bet(name: object, batches: int = 1) -> Bet:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """One way of looking at a stream, with a bet of its own: at disjoint blocks of so many batches."""
+    """One way of looking at a stream, with a bet of its own: at disjoint spans of so many batches."""
 
-    batches: int  # of a block
-    bet: Bet  # on the block that is open
+    batches: int  # of a span
+    bet: Bet  # on the span that is open
     log_wealth: float  # logarithm of its share of the wealth, that of all looks being 1 at first
 
     @property
@@ -191,11 +191,11 @@ class Look:
         return math.exp(min(LARGEST, self.log_wealth))
 
     def closes(self, number: int, start: int) -> bool:
-        """Whether a block ends with batch ``number``, the first of all being ``start``."""
+        """Whether a span ends with batch ``number``, the first of all being ``start``."""
         return (number - start + 1) % self.batches == 0
 
     def settle(self, rank: int, total: int, limit: float) -> tuple[float, Look]:
-        """Return what a block's rank pays, and the look at the next block.
+        """Return what a span's rank pays, and the look at the next span.
 
         Until the wealth is at its limit no payoff takes it above, and all others are multiplied by as much as that saves: the
         mean over the ranks stays 1, and no evidence is paid for that an alarm does not need.
@@ -209,10 +209,10 @@ class Look:
 
 
 def first_looks(batches: object, bet: object) -> tuple[Look, ...]:
-    """Return looks at blocks of so many batches; their shares of the first wealth are as 1 / batches.
+    """Return looks at spans of so many batches; their shares of the first wealth are as 1 / batches.
 
-    A block of eight batches sees a weak change far better than one batch does, and pays so much more that a small share is
-    enough; a strong change is found by single batches, and what blocks have is lost to them.
+    A span of eight batches sees a weak change far better than one batch does, and pays so much more that a small share is
+    enough; a strong change is found by single batches, and the shares of longer spans are lost to them.
     """
     counts = batches if isinstance(batches, (list, tuple)) and all(type(count) is int for count in batches) else ()
     if not counts or counts[0] != 1 or any(low >= high or high % low for low, high in pairwise(counts)):
@@ -222,7 +222,7 @@ def first_looks(batches: object, bet: object) -> tuple[Look, ...]:
 
 
 def first_shares(batches: Sequence[int]) -> dict[int, float]:
-    """Return what share of the first wealth looks at blocks of so many batches have."""
+    """Return what share of the first wealth looks at spans of so many batches have."""
     parts = math.fsum(1 / count for count in batches)
     return {count: 1 / count / parts for count in batches}
 
@@ -230,7 +230,7 @@ def first_shares(batches: Sequence[int]) -> dict[int, float]:
 def wealth_of(looks: tuple[Look, ...]) -> float:
     """Return the largest of the looks' shares of the wealth.
 
-    Each look's wealth is a test martingale of its own p-values. Those of a block are not independent of those of its batches, so
+    Each look's wealth is a test martingale of its own p-values. Those of a span are not independent of those of its batches, so
     that the sum of the shares is no martingale of both; but P(share of look k ever >= 1 / alpha) <= alpha times its first share,
     and the first shares add up to one.
     """

@@ -37,15 +37,16 @@ class BatchSource:
     def each(cls, batches: object) -> list[BatchSource]:
         """Return the sources of rows by their names."""
         if not isinstance(batches, Mapping):
-            raise validation.wrong("batches", "must map names to rows", type(batches).__name__)
+            rule = "must map names to rows, such as {'monday': frame}; for a single batch call test(frame) instead"
+            raise validation.wrong("batches", rule, type(batches).__name__)
         called = Counter(map(str, batches))
         if len(called) < len(batches):
             twice = name_some(name for name, count in called.items() if count > 1)
-            raise InputError("Each batch must have a name of its own, as text. Got {twice} more than once.", twice=twice)
+            raise InputError("Each batch must have a name of its own, as text. Got {twice} more than once; rename.", twice=twice)
         return [cls(str(name), rows) for name, rows in batches.items()]
 
     def rows(self) -> object:
-        """Return the rows; a failure of whoever reads them, such as a file that is not there, is said in a sentence."""
+        """Return the rows; a failure to read them, such as a missing file, becomes an error with a sentence."""
         try:
             return self.given() if callable(self.given) else self.given
         except CpmmdError:
@@ -53,13 +54,13 @@ class BatchSource:
         except (OSError, ValueError) as error:
             kind, why = type(error).__name__, str(error)
             raise InputError(
-                "The rows could not be read ({kind}: {why}). See to that, then check again.", kind=kind, why=why
+                "The rows could not be read ({kind}: {why}). Correct that, then check again.", kind=kind, why=why
             ) from error
 
 
 @contextmanager
 def in_silence(_: str) -> Iterator[Progress]:
-    """Say nothing of a step."""
+    """Report no progress."""
     yield lambda *_: None
 
 
@@ -88,8 +89,8 @@ class BatchCheck:
         # Batches of small p are tested again with as many permutations as their number takes; valid for the reason in
         # `run_many`. Without it nothing could be found among many: the smallest p of 999, times 61 batches, is above .05.
         needed = validation.permutations_among(self.alpha, max(1, sum(batch.pending for batch, _ in tested)))
-        with self.steps("testing again, with more relabelings"):
-            refined = [self._refine(*one, source, needed) for one, source in zip(tested, sources, strict=True)]
+        with self.steps("testing again, with more permutations"):
+            refined = [self._refine(*found, source, needed) for found, source in zip(tested, sources, strict=True)]
         checked = self._decide(refined, explain=explain)
         if self.history is not None:
             self.history.settle(batch.record for batch in checked if batch.judged and batch.kept)
@@ -98,7 +99,10 @@ class BatchCheck:
     def series(self) -> list[PlainDict]:
         """Return the records of the history with the verdicts at this level, which need not be the one they were decided at."""
         records = [] if self.history is None else self.history.records()
-        return [one if one["adjusted"] is None else {**one, "reject": bool(one["adjusted"] <= self.alpha)} for one in records]
+        return [
+            record if record["adjusted"] is None else {**record, "reject": bool(record["adjusted"] <= self.alpha)}
+            for record in records
+        ]
 
     def _test(self, source: BatchSource, known: Mapping[str, PlainDict]) -> tuple[Checked, object]:
         """Return the answer about a batch, and its rows where they will be wanted once more."""
@@ -111,13 +115,13 @@ class BatchCheck:
         return CheckedBatch(source.name, found, found.notes, kept=kept), rows if found.reject else None
 
     def _ask(self, rows: object, name: str, n_permutations: int | None = None) -> BatchResult:
-        """Return what the detector says of a batch, with its AUC: p-values of batches that differ are all alike."""
+        """Return the detector's answer about a batch, with its AUC: p-values of batches that differ are all alike."""
         found = self.detector.test(rows, name=name, n_permutations=n_permutations, missing=self.missing)
         assert found.result is not None
         return replace(found, auc=auc_of(found.result, AUC_ROWS))
 
     def _refine(self, batch: Checked, rows: object, source: BatchSource, needed: int) -> Checked:
-        """Test a batch of small p again where its test had fewer relabelings than needed."""
+        """Test a batch of small p again where its test had fewer permutations than needed."""
         if batch.answer is None or not batch.pending or batch.answer.pvalue > self.alpha:
             return batch
         result = batch.result
@@ -127,7 +131,8 @@ class BatchCheck:
         try:
             rows = source.rows() if rows is None else rows
         except CpmmdError as error:  # the p-value that it has is as valid, if not as small
-            return replace(batch, notes=(*batch.notes, f"no more relabelings, since it could be read once only: {error}"))
+            why = f"it could be read only once, so that its p-value has {had} permutations: {error}"
+            return replace(batch, notes=(*batch.notes, why))
         first = batch.answer
         found = replace(self._ask(rows, batch.name, needed), key=first.key, path=first.path, time=first.time)
         return replace(batch, answer=found)
@@ -142,11 +147,13 @@ class BatchCheck:
                 differs = bool(pvalue <= self.alpha)
                 columns = _leading_columns(answer) if differs and explain else ()
                 decided[answer] = replace(answer, adjusted=pvalue, reject=differs, columns=columns)
-        return [replace(one, answer=decided[one.answer], judged=True) if one.answer in decided else one for one in checked]
+        return [
+            replace(batch, answer=decided[batch.answer], judged=True) if batch.answer in decided else batch for batch in checked
+        ]
 
 
 def _leading_columns(answer: BatchResult) -> tuple[str, ...]:
-    """Return the columns that differ most; none where that cannot be said."""
+    """Return the columns that differ most; none where there is no explanation."""
     try:
         return () if answer.result is None else tuple(column.name for column in answer.result.explain().differing[:LEADING])
     except CpmmdError:

@@ -23,7 +23,7 @@ from cpmmd.data.pool import apply_design, check_tables
 from cpmmd.data.schema import match_schema
 from cpmmd.data.table import Table, read_table
 from cpmmd.draws.group_sizes import cut_groups
-from cpmmd.errors import InputError, ParameterReference
+from cpmmd.errors import InputError, ParameterReference, name_keywords
 from cpmmd.monitoring.answers import BatchResult, CheckedBatch, content_digest
 from cpmmd.monitoring.checking import BatchCheck, BatchSource
 from cpmmd.monitoring.frozen_kernel import FrozenTest, adopt, train
@@ -32,6 +32,7 @@ from cpmmd.monitoring.states import Fitted, State
 from cpmmd.questions.options import TestPlan
 
 
+@name_keywords
 @dataclass(eq=False, repr=False, kw_only=True)
 class DriftDetector(Fitted[State]):
     """Tests batch after batch against a fixed reference.
@@ -41,15 +42,14 @@ class DriftDetector(Fitted[State]):
     method, n_permutations, n_jobs, memory_limit, scale, missing, progress
         As for :func:`two_sample_test`.
     alpha : float
-        Level of each batch's test, not adjusted for the number of batches.
+        Significance level of each batch's test, not adjusted for the number of batches.
     rng : int, Generator, RandomState or None
-        Where randomness comes from. A batch's answer depends on it and on the batch's content, not on its name or on which
-        batches came before.
+        Source of randomness. A batch's answer depends on it and on the batch's content, not on its name or on earlier batches.
     train_fraction : float
         Share of the reference that trains the kernel when there is an example, up to 2000 rows; batches are tested against the
         other rows.
     groups, strata, pairs : str, optional
-        A column of reference and batches, as for :func:`two_sample_test`; not with an example or a kernel, whose tests relabel
+        A column of reference and batches, as for :func:`two_sample_test`; not with an example or a kernel, whose tests permute
         rows. Groups of different sizes are cut to one size.
     blocks : int or "auto", optional
         As for :func:`two_sample_test`.
@@ -63,11 +63,11 @@ class DriftDetector(Fitted[State]):
     kernel_, preparation_, calibration_ : Kernel, Preparation, Calibration or None
         The kernel chosen at fit, its coordinates and its C1-hat; None where each batch's test chooses its own.
     train_rows_, test_rows_ : array of int
-        Reference rows that had a say in the kernel, and those that batches are tested against.
+        Reference rows that the kernel was chosen on, and those that batches are tested against.
     seed_, n_permutations_ : int
-        What all randomness comes from, and relabelings of each batch's test.
+        The seed of all randomness, and permutations of each batch's test.
     notes_ : tuple of str
-        What fitting had to say.
+        Notes from fitting.
 
     Notes
     -----
@@ -76,8 +76,8 @@ class DriftDetector(Fitted[State]):
     of the other reference rows against the batch, the reference's own kernel values reused. Rows that trained the kernel are
     never tested with it, so that the level is exact.
 
-    The level is that of one batch and a fresh reference. Tests against one reference share its luck: over many batches the
-    share of false alarms is alpha on average over references, and near it where the reference is large.
+    The level is that of one batch and a fresh reference. Tests against one reference depend on each other: over many batches
+    the share of false alarms is alpha on average over references, and near it where the reference is large.
 
     Examples
     --------
@@ -98,20 +98,20 @@ class DriftDetector(Fitted[State]):
     blocks: int | str | None = None
 
     def fit(self, reference: object, y: npt.ArrayLike | None = None, *, example: object = None, kernel: object = None) -> Self:
-        """Keep the reference, and choose the kernel where there is an example.
+        """Keep the reference, and choose the kernel if there is an example.
 
         Parameters
         ----------
         reference : array or data frame
             The rows that batches are compared with.
         y : array, optional
-            Ignored: what scikit-learn passes on when a detector ends a pipeline, one value for each row.
+            Ignored; present for scikit-learn's pipelines, one value for each row.
         example : array or data frame, optional
             A batch that differs, or the rows of a training period that did: the kernel is trained to see that difference.
         kernel : Kernel or TestResult, optional
             A kernel that was chosen on other rows (``result.kernel``, ``load_kernel(path)``) and sees numbers as they come, or a
-            :class:`~cpmmd.TestResult` whose kernel and coordinates are taken; ``method`` has no say then. None of the reference's
-            rows may have had a say in the kernel, or the level is lost.
+            :class:`~cpmmd.TestResult` whose kernel and coordinates are taken; ``method`` is ignored then. The kernel must
+            not have been chosen on any of the reference's rows, or the level is lost.
 
         Returns
         -------
@@ -147,9 +147,9 @@ class DriftDetector(Fitted[State]):
         batch : array or data frame
             The rows to test, with the columns of the reference.
         name : str, optional
-            What the batch is called; None calls it by its content.
+            The name of the batch; None names it after its content.
         n_permutations : int, optional
-            Relabelings for this batch; None is the detector's. More of them begin with the same ones.
+            Permutations for this batch; None is the detector's. A longer run begins with the same ones.
         missing : str, optional
             What to do about this batch's missing values: ``"error"``, ``"drop"`` or ``"impute"``; None is the detector's.
 
@@ -163,7 +163,7 @@ class DriftDetector(Fitted[State]):
         digest, key = content_digest(table), self._key(table, missing)
         (table,), dropped = check_tables({"batch": table}, missing=self._missing(missing))
         if frozen is not None and frozen.example == digest:
-            notes += ("this batch is the example that trained the kernel: its p-value is too small",)
+            notes += ("the kernel was trained on this batch: its p-value is too small",)
         pool = apply_design((self.reference_, table), self._design, (*notes, *dropped))
         seed, options = short_seed(self.seed_, digest), self._options
         if n_permutations is not None:
@@ -185,28 +185,29 @@ class DriftDetector(Fitted[State]):
         missing: str | None = None,
         explain: bool = True,
     ) -> list[CheckedBatch[BatchResult]]:
-        """Test several batches and decide on them together: p-values adjusted by Benjamini and Hochberg, small ones run on.
+        """Test several batches and decide on them together, with p-values adjusted by Benjamini and Hochberg.
 
         Parameters
         ----------
         batches : mapping of str to array or data frame
-            Rows by the name of the batch; a function in their place is called for them, twice where they are wanted again.
+            Rows by the name of the batch, or a function that returns them; it is called again where the p-value is small and the
+            test gets more permutations.
         alpha : float, optional
             Level of the adjusted p-values; None is the detector's.
         history : History, str or Path, optional
-            Keeps each answer at once and the decisions at the end; batches that it knows keep the answers that they got. A
-            path is that of its file, made when there is none.
+            Keeps each answer at once and the decisions at the end; known batches keep their answers. A path is that of its file,
+            made when there is none.
         again : bool
             Whether batches that the history knows are tested again.
         missing : str, optional
             As for :meth:`test`.
         explain : bool
-            Whether the columns of batches that differ are looked for.
+            Whether to find the columns that differ, in batches that do.
 
         Returns
         -------
         list of CheckedBatch
-            In the same order. One that cannot be tested says why in ``error`` and does not stop the others.
+            In the same order. A batch that cannot be tested has the reason in ``error`` and does not stop the others.
         """
         self._fitted()
         level = validation.open_unit("alpha", self.alpha if alpha is None else alpha)
@@ -216,7 +217,7 @@ class DriftDetector(Fitted[State]):
             return BatchCheck(self, level, missing, kept, again).run(sources, explain=explain)
 
     def score(self, batch: npt.ArrayLike, y: object = None) -> float:  # noqa: ARG002 - part of the contract
-        """Return the p-value of a batch: what a pipeline that a detector ends can be asked for.
+        """Return the p-value of a batch, so that a detector can end a pipeline.
 
         Parameters
         ----------
@@ -232,19 +233,19 @@ class DriftDetector(Fitted[State]):
         """
         self._fitted()
         width, wanted = np.shape(batch)[1:2], self.n_features_in_ + len(self._design.columns)
-        if width not in ((), (wanted,)):  # in the words that scikit-learn expects of this method
+        if width not in ((), (wanted,)):  # the sentence that scikit-learn expects of this method
             raise InputError(f"X has {width[0]} features, but {type(self).__name__} is expecting {wanted} features as input.")
         return self.test(batch).pvalue
 
     def key(self, batch: object, *, missing: str | None = None) -> str:
-        """Return what a history knows a batch by: the same for the same rows and this detector, whatever the batch is called.
+        """Return the key of a batch in a history: the same for the same rows and this detector, whatever the batch is called.
 
         Parameters
         ----------
         batch : array or data frame
             The rows, with the columns of the reference.
         missing : str, optional
-            As for :meth:`test`; where the batch has missing values, dealing with them in another way is another answer.
+            As for :meth:`test`; a batch with missing values has another key for each way of dealing with them.
 
         Returns
         -------
@@ -287,19 +288,19 @@ class DriftDetector(Fitted[State]):
         return self._expect(table, plan.design)
 
     def __sklearn_tags__(self) -> object:
-        """Say to scikit-learn whether missing values are welcome."""
+        """Tell scikit-learn whether missing values are allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
 
 
 def _check_kernel_sources(design: DesignOptions, scale: str | None, *, example: object, kernel: object) -> None:
-    """Refuse a given kernel beside what would change it, and one that is chosen once beside a design."""
+    """Refuse a given kernel beside what would change it, and a kernel that is chosen once beside a design."""
     if kernel is not None and not (example is None and scale is None):
-        raise InputError("A given kernel is neither trained nor rescaled. Leave out kernel=, or example= and scale=.")
+        raise InputError("A given kernel cannot be trained or rescaled. Leave out kernel=, or example= and scale=.")
     if design.given and not (example is None and kernel is None):
         raise InputError(
-            "A kernel that is chosen once is tested row by row. Leave out example= and kernel=, or {design}.",
+            "A kernel that is chosen once permutes rows individually. Leave out example= and kernel=, or {design}.",
             design=ParameterReference(next(iter(design.given))),
         )
 
@@ -310,8 +311,8 @@ def _check_targets(y: npt.ArrayLike | None, rows: int) -> None:
     several = len(shape) > 1 and math.prod(shape[1:]) > 1
     if y is not None and (several or shape[:1] != (rows,)):
         raise InputError(
-            "What comes second is scikit-learn's y, one value for each row, and ignored. Got shape {shape}; pass a batch that "
-            "differs as {example}.",
+            "The second argument is scikit-learn's y, which is ignored and has one value for each row. Got shape {shape}; pass a "
+            "batch that differs as {example}.",
             shape=shape,
             example=ParameterReference("example"),
         )

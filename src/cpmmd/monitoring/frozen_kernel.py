@@ -1,4 +1,4 @@
-"""A kernel chosen once, and the test that uses it: the reference rows that had no say in it against a batch."""
+"""A kernel chosen once, and the test that uses it: reference rows held out from the choice against a batch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FrozenKernel:
     """A choice of kernel, and how it divides the reference."""
 
     choice: Choice
-    # train_rows, test_rows: reference rows that had a say in kernel or coordinates, and those that batches are tested against,
+    # train_rows, test_rows: reference rows that kernel or coordinates were chosen on, and those that batches are tested against,
     # in random order
     train_rows: Rows
     test_rows: Rows
@@ -62,14 +62,17 @@ def adopt(kernel: object, reference: Table, *, missing: str, train_fraction: flo
     """Return a kernel that was chosen elsewhere, or a test result's, in a form that batches can be tested with.
 
     What has to be fitted (categories, dates, imputation) must not look at rows that are tested, or reference
-    and batch would be treated differently: it is fitted on rows set aside. Plain numbers need none, so no row is lost.
+    and batch would be treated differently: it is fitted on rows that are held out. Plain numbers need none, so no row is lost.
     """
     if isinstance(kernel, TestResult):
         if kernel.kernel is None or kernel.preparation is None:
-            raise InputError(f"The test {kernel.method} settled on no kernel. Pass the result of another method.")
+            raise InputError(f"The result must have one kernel. {kernel.method!r} has none; pass the result of another method.")
         columns = (kernel.preparation.number_names, tuple(kernel.preparation.levels))
         if columns != (reference.number_names, tuple(reference.categories)):
-            raise InputError("The kernel's test and the reference must have the same columns in the same order. They differ.")
+            raise InputError(
+                "The test of the kernel and the reference must have the same columns in the same order. They differ; reorder or "
+                "drop columns."
+            )
         choice = Choice(kernel.kernel, kernel.preparation, kernel.calibration)
         return FrozenKernel(choice, np.arange(0), rng.permutation(reference.rows))
     if not isinstance(kernel, Kernel):
@@ -86,7 +89,7 @@ def adopt(kernel: object, reference: Table, *, missing: str, train_fraction: flo
 
 @dataclass(frozen=True, eq=False)
 class FrozenTest(Procedure):
-    """The test of one reference's held-out rows against a batch, with a kernel that neither has chosen."""
+    """The test of a reference's held-out rows against a batch, with a kernel that was chosen on neither."""
 
     frozen: FrozenKernel
     fixed: FixedReference
@@ -105,7 +108,9 @@ class FrozenTest(Procedure):
                 f"{str(error).splitlines()[0]}. Use a kernel that was chosen on data with the same columns."
             ) from error
         if values.shape != (2, 2) or not np.isfinite(values).all():
-            raise InputError("The kernel gives no finite values on the reference's rows. Use one that was chosen on such data.")
+            raise InputError(
+                "The kernel must have finite values on the reference's rows. It has not; use one that was chosen on such data."
+            )
         return cls(frozen, FixedReference(frozen.choice.kernel, rows))
 
     @property
@@ -120,9 +125,12 @@ class FrozenTest(Procedure):
         batch = choice.preparation.transform(pool, of_batch)
         ranking, layout = self.fixed.test(batch, n_permutations=options.n_permutations, rng=rng)
         units = layout.of(np.concatenate([self.frozen.test_rows, of_batch]))
-        absent = np.flatnonzero(np.isnan(pool.numbers[pool.m :]).any(axis=0))  # where the kernel cannot see that they are
+        absent = np.flatnonzero(np.isnan(pool.numbers[pool.m :]).any(axis=0))
         unmarked = [pool.number_names[j] for j in absent if j not in choice.preparation.indicators]
-        said = (f"column {c!r} had no missing values in training: the batch's are filled in and not seen" for c in unmarked)
+        filled = (
+            f"column {name!r} had no missing values in training: the batch's are filled in, and missingness is not tested"
+            for name in unmarked
+        )
         return self.conclude(
             pool,
             options,
@@ -131,7 +139,7 @@ class FrozenTest(Procedure):
             kernel=choice.kernel,
             preparation=choice.preparation,
             calibration=choice.calibration,
-            notes=(*layout.left_out, *said),
+            notes=(*layout.left_out, *filled),
             evidence=Evidence(pool, np.sort(units.rows), np.sort(self.frozen.train_rows), units),
             engine=Engine.of(layout),
         )

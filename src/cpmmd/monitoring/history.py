@@ -72,8 +72,8 @@ class History:
 
     Notes
     -----
-    A record has the fields of :meth:`cpmmd.BatchResult.to_dict`; ``key`` tells it from all others. Each append is one
-    transaction, written through to the disk before it returns: what was reported as appended is there after a kill, once.
+    A record has the fields of :meth:`cpmmd.BatchResult.to_dict`; ``key`` identifies it. Each append is one transaction, written
+    through to the disk before it returns: what was reported as appended is there after a kill, once.
 
     Examples
     --------
@@ -209,7 +209,7 @@ class History:
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _know_by_content(self) -> None:
-        """Turn a version 1 file, which knew batches by their names, into one of keys: those of old records are of no content."""
+        """Turn a version 1 file, which knew batches by their names, into one of keys: those of old records are their names."""
         names = [name for name in COLUMNS if name not in ("key", "path")]
         old = ["effect" if name == "auc" else name for name in names]
         with self._transaction():
@@ -224,7 +224,7 @@ class History:
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _add_monitored(self) -> None:
-        """Turn a version 2 file, of detectors only, into one that holds the records of monitors, too."""
+        """Turn a version 2 file, of detectors only, into one that holds the records of monitors as well."""
         with self._transaction():
             if self._pragma("user_version") == 2:  # unless another process was faster
                 for name, kind in MONITORED.items():
@@ -232,7 +232,7 @@ class History:
                 self._connection.execute("PRAGMA user_version = 3")
 
     def _rename_auc(self) -> None:
-        """Turn a version 3 file, whose AUC was called effect, into one of today."""
+        """Turn a version 3 file, whose AUC was called effect, into one of the current version."""
         with self._transaction():
             if self._pragma("user_version") == 3:  # unless another process was faster
                 self._connection.execute("ALTER TABLE batches RENAME COLUMN effect TO auc")
@@ -257,8 +257,8 @@ class History:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a damaged file quotes itself
             raise InputError(
-                f"{self.path} cannot be used as a history ({error}). It must be a file made by cpmmd, whole and writable: "
-                "restore it from a copy, or name a new file."
+                f"{self.path} cannot be used as a history ({error}). A history must be a file made by cpmmd, whole and writable. "
+                "Restore it from a copy, or name a new file."
             ) from error
 
 
@@ -285,13 +285,13 @@ def _sql_values(record: Mapping[str, object]) -> PlainDict:
     """Return a record's values in SQL types, refused when a field is absent, unknown or of another type."""
     monitored = "number" in record
     try:
-        # Not strict: 120.0 is a number of rows. What is no number, NaN, is None by then.
+        # Not strict: 120.0 is a number of rows. NaN is None by then.
         checked = from_plain(_shape(monitored=monitored), plain_dict(rename_auc(record)), strict=False)
         values = {name: getattr(checked, name, None) for name in ALL}
         json.dumps(values, ensure_ascii=False).encode()  # SQLite takes no half of a surrogate pair
     except ValueError as error:
         fields = ", ".join(ALL if monitored else COLUMNS)
-        raise InputError(f"A batch record must have the fields {fields}, each in its type. Got another: {error}.") from error
+        raise InputError(f"A batch record must have the fields {fields}, each in its type. This one differs: {error}.") from error
     return {name: json.dumps(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
@@ -302,7 +302,7 @@ def rename_auc(record: Mapping[str, object]) -> PlainDict:
 
 @contextmanager
 def keeping(history: object) -> Iterator[History | None]:
-    """Open the history of a path until the end; one that is open already stays open, and None is none."""
+    """Open the history of a path until the end; an open history stays open, and None stays None."""
     if history is None or isinstance(history, History):
         yield history
     elif isinstance(history, str | Path):

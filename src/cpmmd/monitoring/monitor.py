@@ -1,4 +1,4 @@
-"""The drift monitor: batch after batch against all that came before, with an alarm that is valid at any time.
+"""The drift monitor: batch after batch against everything before it, with an alarm that is valid at any time.
 
 In memory, or in a file that several processes may update, one after the other, and that survives a kill at any moment.
 """
@@ -20,57 +20,58 @@ from cpmmd.core.plain import PlainDict
 from cpmmd.core.seeds import keyed_rng, resolve_seed
 from cpmmd.data.pool import check_tables
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError, ParameterReference
+from cpmmd.errors import InputError, ParameterReference, name_keywords
 from cpmmd.monitoring.answers import LookResult, MonitorAnswer, content_digest
 from cpmmd.monitoring.bets import Saffron, first_looks
-from cpmmd.monitoring.blocks import BlockTest, Past, apply_missing_policy
 from cpmmd.monitoring.history import History, keeping
+from cpmmd.monitoring.past import Past, SpanTest, apply_missing_policy
 from cpmmd.monitoring.states import KEY, Fitted, MonitorState
 from cpmmd.questions.options import TestPlan
 
-PERMUTATIONS = 9999  # where the call does not say: a batch comes once an hour or a day, and what it can say ends at 1 / 10,000
+PERMUTATIONS = 9999  # by default: a batch comes once an hour or a day, and its smallest p-value is 1 / 10,000
 
 
+@name_keywords
 @dataclass(eq=False, repr=False, kw_only=True)
 class DriftMonitor(Fitted[MonitorState]):
-    """Tests batch after batch against all that came before, and raises an alarm that is false with probability alpha, ever.
+    """Tests each batch against everything before it; the probability of ever raising a false alarm is at most alpha.
 
     Parameters
     ----------
     method, n_jobs, memory_limit, scale, missing, progress
         As for :func:`two_sample_test`. The method must be exact and of one ranking: not ``"mmdagg"``, not several splits.
     alpha : float
-        Probability that there is ever a false alarm, however often one looks.
+        The probability of ever raising a false alarm is at most alpha, however often one looks.
     n_permutations : int, optional
-        Relabelings of each test; None is 9999. More of them let a single batch say more: with 9999 one batch can raise the
-        alarm among the first twenty or so, later it takes two, or 99,999; with 999 always two, and no batch is said to differ
-        after the first few.
+        Permutations of each test; None is 9999. More of them allow smaller p-values: with 9999 a single batch can raise the
+        alarm among the first twenty or so, later it takes two, or 99,999; with 999 it always takes two, and no batch is found
+        to differ after the first few.
     rng : int, Generator, RandomState or None
-        Where randomness comes from: which earlier rows are compared, relabelings, and how ties are broken. The same seed and the
+        Source of randomness: which earlier rows are compared, permutations, and how ties are broken. The same seed and the
         same batches in the same order give the same answers.
     bet : str
         ``"adaptive"`` weights power calibrators by what they would have paid so far, and bets a little more of its wealth with
         every batch until one pays. ``"power"`` is the mixture of all of them, the same at every batch: of use where a change
         comes with the first few. ``"average"`` has half of each.
     looks : sequence of int
-        Sizes of the blocks of batches that are tested beside each batch by itself: 1 first, each a multiple of the one before.
-        Their shares of the first wealth are as 1 to their sizes.
+        Lengths of the spans of batches that are tested besides each batch by itself: 1 first, each a multiple of the one before.
+        Their shares of the first wealth are as 1 to their lengths.
     fdr : float
-        False discovery rate of the batches that are said to differ.
+        False discovery rate of the batches that are found to differ.
     past_rows : int
         Rows kept of what came before.
     batch_rows : int
-        Rows of a batch, or of a block, that are tested; of more, as many at random.
+        Rows of a batch, or of a span, that are tested; from larger ones as many are drawn at random.
     groups, strata : str, optional
-        Columns of the reference and of every batch, as for :func:`two_sample_test`: whole groups are kept, dropped and
-        relabelled; labels move inside a stratum only. A group must not come again in a later batch while it is remembered.
+        Columns of the reference and of every batch, as for :func:`two_sample_test`: groups are kept, dropped and permuted as a
+        whole; labels move inside a stratum only. A group must not come again in a later batch while it is remembered.
 
     Attributes
     ----------
     n_features_in_, feature_names_in_ : int, array of str
         Number of columns, and their names where the reference has them.
     seed_, n_permutations_ : int
-        What all randomness comes from, and relabelings of each test.
+        The seed of all randomness, and permutations of each test.
     number_, episode_ : int
         Batches so far, and how often an alarm was acknowledged or dismissed.
     wealth_, alarm_ : float, bool
@@ -78,16 +79,16 @@ class DriftMonitor(Fitted[MonitorState]):
     records_ : list of dict
         The latest answers, at most 1000, in plain JSON types.
     notes_ : tuple of str
-        What fitting had to say.
+        Notes from fitting.
 
     Notes
     -----
     Where nothing changed, the rows of reference and batches are exchangeable, and the rank of a batch among a random part of what
     came before is uniform given which rows there are; everything later depends on that alone. So the p-values are
-    independent, and the wealth of bets on them is a test martingale. The proof, and what is not promised (a drift so slow that
-    each batch looks like what came before is absorbed), are on the page about monitoring.
+    independent, and the wealth of bets on them is a test martingale. The page about monitoring has the proof and the limits: a
+    drift so slow that each batch looks like what came before is absorbed.
 
-    A batch is known by its name and its rows: sent twice under one name it counts once. Batches without a name count always.
+    A batch is known by its name and its rows: sent twice under one name it counts once. A batch without a name always counts.
 
     Examples
     --------
@@ -97,10 +98,10 @@ class DriftMonitor(Fitted[MonitorState]):
     >>> monitor = DriftMonitor(n_permutations=999, rng=0).fit(data.normal(size=(200, 2)))
     >>> for day, shift in {"mon": 0, "tue": 0, "wed": 1, "thu": 1}.items():
     ...     print(monitor.update(data.normal(shift, 1, size=(60, 2)), name=day))
-    mon: quiet (wealth 0.707 < 20, p = 0.622), 60 rows
-    tue: quiet (wealth 0.681 < 20, p = 0.625), 60 rows
-    wed: quiet (wealth 8.66 < 20, p = 0.001), 60 rows
-    thu: ALARM since wed (wealth 20 >= 20, p = 0.001), 60 rows
+    mon: no alarm (evidence 0.707 of 20 needed for an alarm, p = 0.622), 60 rows
+    tue: no alarm (evidence 0.681 of 20 needed for an alarm, p = 0.625), 60 rows
+    wed: no alarm (evidence 8.66 of 20 needed for an alarm, p = 0.001), 60 rows
+    thu: ALARM since wed (evidence 20 >= 20, p = 0.001), 60 rows
     """
 
     _kind = "monitor"
@@ -151,14 +152,14 @@ class DriftMonitor(Fitted[MonitorState]):
         batch : array or data frame
             The rows, one or more, with the columns of the reference.
         name : str, optional
-            What the batch is called. Sent again under the same name with the same rows, it counts once.
+            The name of the batch. Sent again under the same name with the same rows, it counts once.
         path : str, optional
             The file it came from, for the record.
         explain : bool
-            Whether the AUC is kept with the answer, and the columns that moved most where the batch by itself is
-            significant or there is an alarm.
+            Whether to keep the AUC with the answer, and the columns that changed most if the batch by itself is significant or
+            there is an alarm.
         known_as : str, optional
-            The name under which it counts once, where that is not ``name``: that of a file, wherever it lies.
+            The name under which it counts once, if that is not ``name``: a file's own name, wherever the file is.
 
         Returns
         -------
@@ -182,13 +183,13 @@ class DriftMonitor(Fitted[MonitorState]):
         return answer
 
     def acknowledge(self, reference: object = None) -> Self:
-        """Take the new state for granted: what came since the change is the reference now, and evidence starts anew.
+        """Accept a detected change as the new baseline: the rows since become the reference, and the evidence is reset.
 
         Parameters
         ----------
         reference : array or data frame, optional
-            Rows of the new state. None takes those kept of the batches from the estimated first changed one on. That a batch is
-            among them was decided by its own rows: the promise for what follows is exact with rows of your own only.
+            Rows of the new baseline. None takes the rows kept of the batches from the estimated first changed one on. Those
+            batches were chosen by their own rows: the false-alarm probability from then on is exact only with your own rows.
 
         Returns
         -------
@@ -202,31 +203,35 @@ class DriftMonitor(Fitted[MonitorState]):
             return self._assume(state.start_anew(self._past_of(table, state.seed, state.number)))
         own = ParameterReference("reference")
         if state.raised is None:
-            raise InputError("There is no alarm to acknowledge. To begin with rows of the new state, pass {own}.", own=own)
+            raise InputError("There is no alarm to acknowledge. To start from rows of a new baseline, pass {own}.", own=own)
         rows = np.flatnonzero(state.past.numbers >= state.recent[-1]["since_number"])
         if len(rows) < 2:
-            raise InputError("The batches since the change have fewer than 2 rows. Wait for more, or pass {own}.", own=own)
+            raise InputError(
+                "A new baseline must have at least 2 rows. The batches since the change have {rows}; wait, or pass {own}.",
+                rows=len(rows),
+                own=own,
+            )
         return self._assume(state.start_anew(state.past.take(rows)))
 
     def dismiss(self) -> Self:
-        """Return itself after an alarm that was none: what came before stays the past, and evidence starts anew.
+        """Dismiss a false alarm: keep the past, reset the evidence.
 
-        Without an alarm it is refused: evidence that is on its way to one would be lost.
+        Without an alarm this is an error, because evidence on its way to one would be lost.
         """
         state = self._fitted()
         if state.raised is None:
-            raise InputError("There is no alarm to dismiss. Evidence starts anew after an alarm only; go on with the next batch.")
+            raise InputError("There is no alarm to dismiss. Evidence is reset only after an alarm; go on with the next batch.")
         return self._assume(state.start_anew(state.past))
 
     def key(self, batch: object, name: str) -> str:
-        """Return what a history knows a batch by: the same for the same name and rows and this monitor.
+        """Return the key of a batch in a history: the same for the same name and rows and this monitor.
 
         Parameters
         ----------
         batch : array or data frame
             The rows, with the columns of the reference.
         name : str
-            What it is called.
+            Its name.
 
         Returns
         -------
@@ -256,10 +261,10 @@ class DriftMonitor(Fitted[MonitorState]):
         results, looks = [], []
         for look in state.looks:
             if look.closes(state.number, state.start):
-                result, look = self._block_test.look(look, past, state.number)
+                result, look = self._span_test.look(look, past, state.number)
                 results.append(result)
             looks.append(look)
-        if looks[-1].closes(state.number, state.start):  # no block is open: what is dropped is blind to all of them
+        if looks[-1].closes(state.number, state.start):  # no span is open: what is dropped is blind to all of them
             past = past.keep(state.params["past_rows"], keeping)
         state = replace(state, past=past, looks=tuple(looks))
         if state.raised is None and state.wealth >= 1 / state.params["alpha"]:
@@ -273,7 +278,7 @@ class DriftMonitor(Fitted[MonitorState]):
             own.result,
             batch=name,
             key=key,
-            method=self._block_test.plan.options.method,
+            method=self._span_test.plan.options.method,
             pvalue=own.pvalue,
             reject=state.fdr.decide(own.pvalue)[0],
             level=state.fdr.level,
@@ -282,7 +287,7 @@ class DriftMonitor(Fitted[MonitorState]):
             wealth=state.wealth,
             alarm=state.raised is not None,
             since=state.since(name, own.rank, own.total),
-            alpha=self._block_test.plan.options.alpha,
+            alpha=self._span_test.plan.options.alpha,
             looks=looks,
         )
 
@@ -297,14 +302,15 @@ class DriftMonitor(Fitted[MonitorState]):
         plan = self._test_options(n_permutations=count).plan(decides=False)
         if not plan.procedure.exact or getattr(plan.procedure, "n_splits", 1) > 1:
             raise InputError(
-                "A monitor needs a method whose p-value is one exact ranking. {method} has none; use another, or a single split.",
+                "A monitor needs a method whose p-value is one exact ranking. {method!r} has none; use another method, or a "
+                "single split.",
                 method=plan.options.method,
             )
         return plan
 
     def _begin(self, state: MonitorState) -> Self:
         plan = self._plan()
-        self._block_test = BlockTest(plan, state.seed, self.batch_rows, self.progress)
+        self._span_test = SpanTest(plan, state.seed, self.batch_rows, self.progress)
         self.seed_, self.n_permutations_ = state.seed, plan.options.n_permutations
         return self._assume(state)
 
@@ -313,7 +319,7 @@ class DriftMonitor(Fitted[MonitorState]):
         self._state, self.notes_ = state, state.notes
         self.number_, self.wealth_, self.alarm_ = state.number, state.wealth, state.raised is not None
         self.episode_, self.identity_ = state.episode, state.identity
-        return self._expect(state.past.table, self._block_test.plan.design)
+        return self._expect(state.past.table, self._span_test.plan.design)
 
 
 class MonitorFile:
@@ -329,8 +335,8 @@ class MonitorFile:
     Notes
     -----
     An update holds a lock from reading the file to the end. The file is replaced whole, with the answer in it, before the history
-    gets the answer; a process that is killed in between leaves one answer that the next one copies. A batch that was
-    not answered before a kill has not happened: send it again.
+    gets the answer; if a process is killed in between, the next one copies that answer. A batch that was not answered before
+    a kill does not count: send it again.
 
     Examples
     --------
@@ -351,13 +357,13 @@ class MonitorFile:
         self.history = None if history is None else Path(history)
 
     def read(self) -> DriftMonitor:
-        """Return the monitor as it is in the file now; what is done to it does not change the file."""
+        """Return the monitor as it is in the file now; changing it does not change the file."""
         return DriftMonitor.load(self.path)
 
     def update(
         self, batch: object, name: str, *, path: str | None = None, explain: bool = False, known_as: str | None = None
     ) -> MonitorAnswer:
-        """Test one batch, and keep the answer; a batch that came before under this name keeps the answer it got.
+        """Test one batch, and keep the answer; a batch that came before under this name keeps its answer.
 
         Parameters
         ----------
@@ -380,25 +386,26 @@ class MonitorFile:
             return answer
 
     def acknowledge(self, reference: object = None) -> None:
-        """Take the new state for granted, as :meth:`DriftMonitor.acknowledge` does.
+        """Accept a detected change as the new baseline, as :meth:`DriftMonitor.acknowledge` does.
 
         Parameters
         ----------
         reference : array or data frame, optional
-            Rows of the new state.
+            Rows of the new baseline.
         """
         self._change(lambda monitor: monitor.acknowledge(reference))
 
     def dismiss(self) -> None:
-        """Go on after an alarm that was none, as :meth:`DriftMonitor.dismiss` does."""
+        """Dismiss a false alarm, as :meth:`DriftMonitor.dismiss` does."""
         self._change(DriftMonitor.dismiss)
 
     def records(self) -> list[PlainDict]:
-        """Return the records of all batches that are known, as :meth:`MonitorAnswer.to_dict` has them, first the oldest."""
+        """Return the records of all known batches, as :meth:`MonitorAnswer.to_dict` has them, the oldest first."""
         with self._open() as (monitor, history):
             if history is None:
                 return monitor.records_
-            return [one for one in history.records() if "wealth" in one and one["key"].startswith(monitor.identity_)]
+            own = monitor.identity_
+            return [record for record in history.records() if "wealth" in record and record["key"].startswith(own)]
 
     def _change(self, change: Callable[[DriftMonitor], object]) -> None:
         with self._open() as (monitor, _):
@@ -412,18 +419,19 @@ class MonitorFile:
             monitor = self.read()
             with keeping(self.history) as history:
                 _catch_up(history, monitor)
-                if history is not None and monitor.identity_:  # a file from before monitors had one has none
+                if history is not None and monitor.identity_:  # older files have none
                     batches = history.last_number(monitor.identity_)
                     if batches > monitor.number_:  # they would not be tested, and count for nothing
                         raise InputError(
-                            f"The history knows {batches} batches of this monitor, its file {monitor.number_}: the file was put "
-                            "back, copied or fitted anew. Bring the newer file back, or name a new history."
+                            f"The history must not have more batches than the monitor's file. It has {batches}, the file "
+                            f"{monitor.number_}: the file is an older copy, or was fitted again. Restore the newer file, or name "
+                            "a new history."
                         )
                 yield monitor, history
 
 
 def _catch_up(history: History | None, monitor: DriftMonitor) -> None:
-    """Add the answers to a history that it lacks: the last one after a kill, all that are known where it is new."""
+    """Add the answers that a history lacks: the last one after a kill, all known ones if the history is new."""
     last = monitor.last_
     if history is not None and last is not None and history.find(last.key) is None:
         for record in monitor.records_:
@@ -433,8 +441,8 @@ def _catch_up(history: History | None, monitor: DriftMonitor) -> None:
 # What a monitor says in the text format that Prometheus scrapes: name, what it is, kind.
 METRICS = (
     ("cpmmd_alarm", "1 while there is an alarm that was neither acknowledged nor dismissed", "gauge"),
-    ("cpmmd_wealth", "evidence against nothing having changed", "gauge"),
-    ("cpmmd_wealth_limit", "wealth at which the alarm is raised, 1 / alpha", "gauge"),
+    ("cpmmd_wealth", "evidence against the null hypothesis that nothing changed", "gauge"),
+    ("cpmmd_wealth_limit", "evidence at which the alarm is raised, 1 / alpha", "gauge"),
     ("cpmmd_batches_total", "batches that were counted", "counter"),
     ("cpmmd_episode", "alarms that were acknowledged or dismissed", "gauge"),
     ("cpmmd_since_batch", "number of the estimated first changed batch, 0 without an alarm", "gauge"),

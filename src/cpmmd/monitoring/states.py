@@ -1,6 +1,6 @@
 """What fitted detectors and monitors answer from, as arrays and plain JSON, and back.
 
-What comes from a file is checked as a stranger's word: its description against the dataclasses here, its arrays one by one.
+What a file says is not trusted: its description is checked against the dataclasses here, its arrays one by one.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from cpmmd.errors import InputError
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.answers import MonitorAnswer, Since, content_digest, estimate
 from cpmmd.monitoring.bets import Look, Saffron, first_looks, wealth_of
-from cpmmd.monitoring.blocks import Past
 from cpmmd.monitoring.frozen_kernel import FrozenKernel
 from cpmmd.monitoring.history import rename_auc
+from cpmmd.monitoring.past import Past
 from cpmmd.procedures.base import Choice, Procedure
 from cpmmd.questions.options import TestOptions
 from cpmmd.selection.values import Calibration
@@ -62,7 +62,7 @@ class State:
     seed: int  # what all randomness comes from
     reference: Table
     frozen: FrozenKernel | None  # the kernel chosen at fit; None where each batch's test chooses its own
-    notes: Texts  # what fitting had to say
+    notes: Texts  # of fitting
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class MonitorState:
     episode: int = 0  # how often an alarm was acknowledged or dismissed
     raised: int | None = None  # the batch at which the wealth reached its limit; None while it has not
     recent: tuple[PlainDict, ...] = ()  # records of the latest answers
-    notes: Texts = ()  # what fitting had to say
+    notes: Texts = ()  # of fitting
     identity: str = ""  # a digest of the reference, the method, the level and the seed: what keys of its batches begin with
 
     @property
@@ -92,7 +92,8 @@ class MonitorState:
         if self.raised is None:
             return None
         answers = [record for record in self.recent[-CANDIDATES + 1 :] if record["episode"] == self.episode]
-        seen = [(one["batch"], one["number"], (one["looks"][0]["rank"], one["looks"][0]["total"])) for one in answers]
+        ranks = [(record["looks"][0]["rank"], record["looks"][0]["total"]) for record in answers]
+        seen = [(record["batch"], record["number"], of) for record, of in zip(answers, ranks, strict=True)]
         return estimate(*zip(*seen, (name, self.number, (rank, total)), strict=True))
 
     def key(self, table: Table, name: str | None) -> str:
@@ -296,7 +297,7 @@ def _describe(params: PlainDict) -> PlainDict:
 
 
 def _restore(described: PlainDict, seed: int, module: nn.Module | None) -> PlainDict:
-    _require(not OWN & described.keys(), "it sets what is not its own to set")
+    _require(not OWN & described.keys(), "it sets options that belong to the machine")
     return {**{name: restore_method(value, module=module) for name, value in described.items()}, "rng": seed}
 
 
@@ -326,13 +327,13 @@ def _unpack_table(described: PlainDict, tensors: Tensors) -> Table:
     }
     table = from_plain(Table, {**described, **more, "kept": tensors.get("kept")})
     columns = sorted(table.columns)
-    _require(numbers.dtype == np.float64 and numbers.ndim == 2, "its numbers are no matrix")
+    _require(numbers.dtype == np.float64 and numbers.ndim == 2, "its numbers are not a matrix")
     _require(numbers.shape[1] == len(table.number_names), "its numbers do not fit their names")
     _require(sorted(table.names) == columns and len(set(columns)) == len(columns) > 0, "its columns are not named once each")
     fits = min(table.row_shape, default=1) > 0 and math.prod(table.row_shape) == len(columns)
-    _require(fits, "its rows have no such shape")
-    _require(table.dates | table.kinds.keys() <= set(table.number_names), "it has dates or kinds of no column")
-    _require(set(table.kinds.values()) <= {"integer", "boolean"}, "it has kinds that there are not")
+    _require(fits, "its rows do not have their shape")
+    _require(table.dates | table.kinds.keys() <= set(table.number_names), "it has dates or kinds of columns that it lacks")
+    _require(set(table.kinds.values()) <= {"integer", "boolean"}, "it has unknown kinds of columns")
     _require(table.kept is None or len(_whole_numbers(table.kept, 0, 2**62)) == table.rows, "its rows are not numbered")
     return table
 
@@ -365,13 +366,13 @@ def _unpack_frozen(described: FrozenDescription, tensors: Tensors, reference: Ta
     if described.calibration is not None:
         calibration = from_plain(Calibration, {**described.calibration, "ratios": tensors["ratios"]})
         ratios = calibration.ratios
-        _require(ratios.dtype == np.float64 and ratios.ndim == 1, "its calibration is no list of numbers")
+        _require(ratios.dtype == np.float64 and ratios.ndim == 1, "its calibration is not a list of numbers")
     scaling, columns = {name: tensors[name] for name in ("fill", "origin", "scale")}, reference.number_names
     for values in scaling.values():
         fits = values.dtype == np.float64 and values.shape == (len(columns),)
         _require(fits and bool(np.isfinite(values).all()), "its scaling does not fit its columns")
     _require(bool((scaling["scale"] > 0).all()), "its scaling divides by zero")
-    _require(all(j < len(columns) for j in described.indicators), "it has indicators of no column")
+    _require(all(j < len(columns) for j in described.indicators), "it has indicators of columns that it lacks")
     levels = dict(zip(reference.categories, described.levels, strict=True))
     preparation = Preparation(number_names=columns, indicators=described.indicators, levels=levels, **scaling)
     train_rows, test_rows = (_whole_numbers(tensors[n], 0, reference.rows) for n in ("train_rows", "test_rows"))
@@ -390,12 +391,12 @@ def _require(fulfilled: bool, otherwise: str) -> None:
 
 def _whole_numbers(values: Array | Rows, low: int, high: int) -> Rows:
     """Return whole numbers with low <= value < high."""
-    _require(values.dtype == np.int64 and values.ndim == 1, "it has no whole numbers where they belong")
+    _require(values.dtype == np.int64 and values.ndim == 1, "its row or column numbers are not whole numbers")
     _require(bool(((values >= low) & (values < high)).all()), "it has row or column numbers that do not exist")
     return np.asarray(values, dtype=np.intp)
 
 
 def _finite(values: Array) -> Array:
     finite = values.dtype == np.float64 and values.ndim == 1 and bool(np.isfinite(values).all())
-    _require(finite, "its bets are no numbers")
+    _require(finite, "its bets must be finite numbers")
     return values

@@ -69,6 +69,9 @@ def read_file(path: str | Path, restore: Callable[[object, Tensors], T], *, kind
     try:
         metadata = _metadata(content)
         if metadata["format"] != FORMAT.format(kind):
+            other = re.fullmatch(r"cpmmd-([a-z]+)-\d+", metadata["format"])
+            if other and other[1] != kind:
+                raise InputError(f"{path} must hold a {kind}. It holds a {other[1]}; name the file of a {kind}.")
             refuse(f"its format is {metadata['format']!r}, not {FORMAT.format(kind)!r}")
         return restore(json.loads(metadata["description"], parse_constant=_no_constant), load(bytes(content)))
     except (InputError, MissingExtraError):

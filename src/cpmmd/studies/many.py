@@ -200,11 +200,24 @@ def _run(items: list[Item], workers: int | None, progress: Progress | None, stag
 def _one(item: Item) -> tuple[str, TestResult | Exception]:
     name, pair, seed, options = item
     try:
-        x, y = pair() if callable(pair) else pair
+        x, y = _two(pair() if callable(pair) else pair)
         result = two_sample_test(x, y, rng=seed, **vars(options))
         return name, replace(result, evidence=None) if callable(pair) else result
     except Exception as error:  # one broken test must not lose the others
         return name, error
+
+
+def _two(samples: Pair) -> Pair:
+    """Return the two samples of a test; anything else is refused."""
+    try:
+        x, y = samples
+    except (TypeError, ValueError) as error:
+        raise InputError("A test must have two samples, (x, y). Got {got}.", got=_describe(samples)) from error
+    return x, y
+
+
+def _describe(samples: object) -> str:
+    return str(len(samples)) if isinstance(samples, tuple | list) else type(samples).__name__
 
 
 def _unresolved(items: list[Item], answers: Answers, alpha: float, correction: str) -> list[Item]:

@@ -25,6 +25,8 @@ from cpmmd.studies.power_table import Draws, PowerLaw, PowerRow, PowerTable, Ran
 FEWEST = 8  # rows of each sample in a draw: enough for a split in halves
 FEWEST_UNITS = 6  # units of each: 2^6 permutations of pairs, 924 of groups
 ALL_ROWS = Design(np.arange(2), np.zeros(2, dtype=np.intp), (1, 1))  # no design: each row a unit of its own
+STEPS = (0.25, 0.5, 1, 2, 4)  # of the pilot, where no sizes are given
+NO_SIZES = "With a design, sizes count groups, pairs, blocks or rows of strata. Got none; pass {sizes}, such as 10, 20 and 40."
 NEARLY_ALWAYS = 0.9  # share of rejections above which smaller draws are made as well
 
 
@@ -78,7 +80,7 @@ def _some_rows(pool: Pool, size: int, rng: np.random.Generator) -> Pool:
 def power_from_pilot(
     x: object,
     y: object,
-    sizes: Iterable[int],
+    sizes: Iterable[int] | None = None,
     *,
     target: float = 0.8,
     repetitions: int = 100,
@@ -103,9 +105,9 @@ def power_from_pilot(
     ----------
     x, y : array or data frame
         The pilot samples, as for :func:`two_sample_test`.
-    sizes : iterable of int
+    sizes : iterable of int, optional
         Rows of each sample to look at, or groups, pairs or blocks where a design has those; sizes beyond the pilot are
-        extrapolated.
+        extrapolated. None is a quarter of the pilot's rows to four times as many.
     target : float
         The power to find the number of rows for.
     repetitions : int
@@ -142,8 +144,10 @@ def power_from_pilot(
     validation.whole("repetitions", repetitions, at_least=2)
     design = (groups, strata, pairs, blocks, group_sizes)
     test = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design).plan()
-    wanted = _sizes(sizes, FEWEST_UNITS if test.design.given else FEWEST)
     seed, generator = resolve_rng(rng)
+    if sizes is None and test.design.given:
+        raise InputError(NO_SIZES, parameter="sizes", sizes=ParameterReference("sizes"))
+    wanted = [] if sizes is None else _sizes(sizes, FEWEST_UNITS if test.design.given else FEWEST)
     pool = read_pool(x, y, missing=test.missing, design=test.design)
     if test.procedure.cuts_groups:
         pool = cut_groups(pool, test.design, generator)
@@ -152,6 +156,7 @@ def power_from_pilot(
     pilot, fewest = min(sizes_of), FEWEST if pool.design is None else max(FEWEST_UNITS, able)
     if pilot < fewest:
         raise InputError(f"Each pilot sample must have at least {fewest} {unit}. Got {sizes_of[0]} and {sizes_of[1]}.")
+    wanted = wanted or sorted({max(round(step * pilot), fewest) for step in STEPS})
     plan = _Plan(pool, test.procedure, test.options, pilot, repetitions)
     with reporting_to(progress):
         draws = _all_draws(plan, wanted, fewest, generator, test.n_jobs)

@@ -71,6 +71,11 @@ def find_source(name: str, limit: FileLimit) -> Source:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError as error:
+        if "://" in name:
+            rule = (
+                "A file must be on this computer. Got the URL {name!r}; download it first, or pipe it in: curl URL | cpmmd ... -"
+            )
+            raise InputError(rule, name=name) from error
         raise InputError(f"There is no file {str(path)!r}.{_near(path)}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise InputError(f"{str(path)!r} cannot be opened ({reason(error)}). Check the name and its permissions.") from error

@@ -76,6 +76,7 @@ UNITS = (
     "row {row}. Convert them to one unit, take the column as text with {text}, or leave it out with {drop}."
 )
 AS_WRITTEN = "column {column} of {file}: {remark}; {text} takes it as it is written"
+ALL_DIFFERENT = "column {column} of {file} has {texts}: leave it out if it is an identifier"
 EPOCH = (
     "column {column} of {file} looks like times in {unit} since 1970, and is compared as numbers; dates are written 2024-12-31"
 )
@@ -183,7 +184,7 @@ def _read_text(
         different = values.n_unique()
         if different > 20 and different > MANY_LEVELS * len(values):
             texts = f"{different} different texts in {pluralize(len(values), 'row')}"
-            notes.append(f"column {_cut(name)} of {label} has {texts}: leave it out if it is an identifier")
+            notes.append(Note(ALL_DIFFERENT, column=_cut(name), file=label, texts=texts))
     if remarks:
         notes.append(Note(AS_WRITTEN, column=_cut(name), file=label, remark="; ".join(remarks), text=SETTINGS["text"]))
     return values
@@ -300,7 +301,9 @@ def select_columns(
     if not kept:
         raise InputError(f"At least one column of {sample.label} must be kept. All {len(sample.columns)} are dropped.")
     if tuple(kept) != sample.columns:
-        sample = replace(sample, data=_take_columns(sample.data, kept))
+        shown = {None, *map(_cut, kept)}
+        notes = (note for note in sample.notes if not isinstance(note, Note) or note.fields.get("column") in shown)
+        sample = replace(sample, data=_take_columns(sample.data, kept), notes=tuple(notes))
     for suspect in sample.suspects:
         if suspect.column in kept:
             raise suspect

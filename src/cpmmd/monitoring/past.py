@@ -1,4 +1,4 @@
-"""A block of batches against a part of what came before it, and its rank on a lattice that is uniform exactly."""
+"""Rows that came before, and tests of a span of batches against a part of them: ranks on an exactly uniform lattice."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from cpmmd.questions.options import TestPlan
 
 # How missing values are dealt with is part of a monitor: one way for all batches, or changing it would change the data.
 OTHER_WAY = (
-    "Leave those rows out, or fit a new monitor with {drop}, which does so, or {impute}, which fills them in and tests "
+    "Leave those rows out, or fit a new monitor with {drop}, which drops them, or {impute}, which fills in the values and tests "
     "missingness too."
 )
 TOO_FEW = "leave it out, or fit a new monitor with {impute}"
 # Rows that came before in one test: so many that having more would add little (with a batch of 50, a tenth of the variance).
 LEAST_COMPARED = 500
-COMPARED = 4  # for each row of the block, where that is more
+COMPARED = 4  # for each row of the span, where that is more
 ONE_ROW = "one row"
 TIE = 1e-9  # kernel values are at most 1: means closer than this are equal but for rounding
 
@@ -47,11 +47,11 @@ def apply_missing_policy(table: Table, sample: str, *, missing: str, least: int)
         raise InputError(
             "{Sample} must have at least {least}. Got {rows}.", sample=sample, least=pluralize(least, "row"), rows=table.rows
         )
-    gaps, notes = find_missing(table, sample), list[str]()
+    found, notes = find_missing(table, sample), list[str]()
     if missing == "error":
-        check_present({sample: gaps}, advice=OTHER_WAY)
+        check_present({sample: found}, advice=OTHER_WAY)
     elif missing == "drop":
-        table = drop_missing(table, sample, gaps, notes, least=least, advice=TOO_FEW)
+        table = drop_missing(table, sample, found, notes, least=least, advice=TOO_FEW)
     return table, tuple(notes)
 
 
@@ -61,8 +61,8 @@ class Past:
 
     Rows are dropped from the whole pool with equal probability, the new as the old. A reservoir that keeps a uniform sample of
     *all* rows ever seen does not do that: once full it hardly ever takes a new row, so that every batch meets the same rows and
-    all answers share their luck. With equal probability, what is kept says nothing about which rows came last, and that is what
-    independence takes. Where a design has groups, whole groups are kept, dropped and compared, and their numbers do not depend on
+    all answers depend on them. With equal probability, what is kept says nothing about which rows came last, as independence
+    requires. Where a design has groups, whole groups are kept, dropped and compared, and their numbers do not depend on
     how many rows those of the batch have.
     """
 
@@ -80,9 +80,9 @@ class Past:
             again = sorted({*as_texts(batch.design_values["groups"])} & {*as_texts(self.table.design_values["groups"])})
             if again:
                 raise InputError(
-                    f"A group comes to a monitor once, whole. {pluralize(len(again), 'group')} of the batch came before: "
-                    f"{name_some(again)}. Leave them out, or name later visits otherwise if they may count as groups of their "
-                    "own."
+                    "Each group must come in one batch only, because groups are permuted as a whole. The batch repeats "
+                    f"{pluralize(len(again), 'group')} of earlier ones: {name_some(again)}. Leave them out, or rename later "
+                    "visits if they may count as new groups."
                 )
         table = replace(
             self.table,
@@ -127,8 +127,8 @@ class Past:
     def draw_before(self, first: int, count: int, rng: np.random.Generator, *, beside: Table) -> Table:
         """Return at most so many units from before batch ``first``, at random and in random order.
 
-        Where a design has strata, units of those that are ``beside`` alone: nothing else is compared with it, and a stratum that
-        is rare in the past has its rows all the same. The choice follows from strata, never from values.
+        Where a design has strata, they come from the strata of ``beside`` only, because nothing else is compared with it: a
+        stratum that is rare in the past has its rows all the same. The choice follows from strata, never from values.
         """
         among = self.numbers < first
         if "strata" in beside.design_values:
@@ -161,7 +161,7 @@ class OneRowTest(Procedure):
     """Test of one row, which has no unbiased squared MMD: the mean kernel value between it and the others.
 
     The Gaussian kernel at the median distance of standardised columns is symmetric in all rows, and each row in turn is the
-    single one: the rank is exact, among all relabelings there are.
+    single one: the rank is exact, among all permutations.
     """
 
     citations = ("gretton2012kernel",)
@@ -178,27 +178,27 @@ class OneRowTest(Procedure):
 
 
 @dataclass(frozen=True)
-class BlockTest:
-    """How blocks are tested."""
+class SpanTest:
+    """How spans of batches are tested."""
 
     plan: TestPlan  # the procedure and its options
     seed: int  # what all randomness comes from: it is keyed by the number of the batch, never by what is in it
-    batch_rows: int  # rows of a block that are tested
+    batch_rows: int  # rows of a span that are tested
     progress: Progress | None = None
 
     def look(self, look: Look, past: Past, number: int) -> tuple[LookResult, Look]:
-        """Test the block that ends with batch ``number``, which is already among the past, and settle the look's bet."""
-        key = (self.seed, "block", number, look.batches)
+        """Test the span that ends with batch ``number``, which is already among the past, and settle the look's bet."""
+        key = (self.seed, "block", number, look.batches)  # "block" is part of the seed: answers depend on it
         drawing, breaking = keyed_rng(*key).spawn(2)
         first = number - look.batches + 1
-        block, units = past.draw_since(first, self.batch_rows, drawing)
-        before = past.draw_before(first, max(past.count_of(LEAST_COMPARED), COMPARED * units), drawing, beside=block)
+        span, units = past.draw_since(first, self.batch_rows, drawing)
+        before = past.draw_before(first, max(past.count_of(LEAST_COMPARED), COMPARED * units), drawing, beside=span)
         seed, procedure, options = short_seed(*key), self.plan.procedure, self.plan.options
         if units == 1:
             if self.plan.design.given:  # one row is compared with single rows
-                raise InputError("A batch must have 2 rows at least with strata, and 2 groups at least with groups. Got 1.")
+                raise InputError("A batch must have at least 2 rows with strata, and at least 2 groups with groups. Got 1.")
             procedure, options = OneRowTest(), replace(options, method=ONE_ROW, summary="")
-        pool = self._cut(apply_design((before, block), self.plan.design), past)
+        pool = self._cut(apply_design((before, span), self.plan.design), past)
         with threads(self.plan.n_jobs), reporting_to(self.progress):
             outcome = procedure.run(pool, options, np.random.default_rng(seed))
         rank, total = break_ties(outcome, breaking)
@@ -217,7 +217,7 @@ class BlockTest:
 
 
 def break_ties(outcome: TestResult, rng: np.random.Generator) -> tuple[int, int]:
-    """Return the rank of the observed statistic among all relabelings, one of its ties' at random, and their number.
+    """Return the rank of the observed statistic among all permutations, ties broken at random, and their number.
 
     Counting ties against rejection is safe for one test. Over a stream it would let the p-value depend on how many ties the pool
     has, and so on the next one; broken at random the rank is uniform whatever the pool.
