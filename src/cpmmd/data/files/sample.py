@@ -35,7 +35,7 @@ YEAR_2000, YEAR_2040 = 946_684_800, 2_208_988_800  # seconds since 1970
 # A number with a decimal comma.
 WITH_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
 NO_NUMBERS = {
-    r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}\b": "dates among other values; correct those (an empty field is a missing value)",
+    r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}\b": "dates among other values; correct the others (an empty field is a missing value)",
     r"^\d{1,2}[/.-]\d{1,2}[/.-](\d{2}|\d{4})\b": "dates; write 2024-12-31, or set {dayfirst} or {date_format}",
     r"(?i)^(\d{1,2}[ .-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ .,-]+(\d{1,2}[ .,-]+)?\d{4}$": (
         "dates; write 2024-12-31, or set {date_format}, with %b for a month's name"
@@ -205,7 +205,9 @@ def _meaning(present: Series, name: str, label: str, options: ReadOptions) -> Me
     if count and numeric == count:
         code = _first_code(present)
         return (
-            Meaning(numbers) if code is None else Meaning(present, remark=f"codes such as {name_some([code])} are kept as text")
+            Meaning(numbers)
+            if code is None
+            else Meaning(present, remark=f"codes such as {name_some([code])} are kept as text, not read as numbers")
         )
     if not count:
         return Meaning(numbers)
