@@ -29,11 +29,11 @@ from cpmmd.errors import InputError
 from cpmmd.explain.differences import ColumnDifference
 from cpmmd.explain.explanation import effect_size
 from cpmmd.explain.rows import cross_fitted
-from cpmmd.explain.strata import OneStratum
 from cpmmd.explain.values import typical
 from cpmmd.kernels.collection import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.outcome import Evidence
+from cpmmd.statistics.strata import OneStratum
 from helpers import light, shared_data
 
 RNG = np.random.default_rng(7)

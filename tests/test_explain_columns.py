@@ -13,7 +13,8 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.layout import Layout
 from cpmmd.explain.column_table import difference_tables
-from cpmmd.explain.columns import (
+from cpmmd.explain.effects import distribution_effect, mean_effect, share_effect, spread_effect
+from cpmmd.statistics.columns import (
     adjusted_pvalues,
     category_levels,
     columns_of,
@@ -22,8 +23,8 @@ from cpmmd.explain.columns import (
     read_columns,
     score_columns,
 )
-from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, share_effect, spread_effect
-from cpmmd.explain.strata import Strata, UnitSums, ranks_inside
+from cpmmd.statistics.samples import Sample
+from cpmmd.statistics.strata import Strata, UnitSums, ranks_inside
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
 
 RNG = np.random.default_rng(5)

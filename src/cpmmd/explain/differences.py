@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from cpmmd.core.plain import PlainValue
 from cpmmd.core.text import sanitize
+from cpmmd.statistics.columns import Change
 
 LONGEST = 40  # characters of a name in a sentence
 NAMED = 3  # columns in a sentence
@@ -27,16 +28,6 @@ def join(parts: Sequence[str], last: str = " and ") -> str:
 def in_header(sample: str) -> str:
     """Return a sample's name as it stands above a column."""
     return sanitize(sample.removeprefix("the "), LONGEST)
-
-
-class Change(StrEnum):
-    """What it is of a column that changed."""
-
-    LOCATION = "location"
-    SPREAD = "spread"
-    SHAPE = "shape"
-    SHARE = "share"
-    MISSING = "missing"
 
 
 class Unit(StrEnum):

@@ -13,14 +13,14 @@ from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.core.text import SAMPLES, sanitize
 from cpmmd.errors import InputError
 from cpmmd.explain.column_table import Tables, difference_tables, relabelled_units
-from cpmmd.explain.columns import DataColumn, columns_of, number_values, row_value
-from cpmmd.explain.differences import LONGEST, NAMED, Change, ColumnDifference, PairDifference, join, quote_name
+from cpmmd.explain.differences import LONGEST, NAMED, ColumnDifference, PairDifference, join, quote_name
 from cpmmd.explain.rows import ExplainedRows, evidence_of, gather_rows, kernel_effect, one_by_one_effect
-from cpmmd.explain.samples import stratum_means
-from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import Effect, Explanation, RowEvidence
 from cpmmd.kernels.base import ColumnWeights
 from cpmmd.procedures.outcome import TestResult
+from cpmmd.statistics.columns import Change, DataColumn, columns_of, number_values, row_value
+from cpmmd.statistics.samples import stratum_means
+from cpmmd.statistics.strata import Strata
 
 VALUES_SHOWN = 50  # columns of a row that is shown
 WEIGHTS_SHOWN = 3  # columns that a trained map looks at most

@@ -9,9 +9,9 @@ from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import PlainDict, PlainValue
 from cpmmd.core.text import number_format, sanitize
 from cpmmd.data.preparation import MISSING
-from cpmmd.explain.columns import date_text
-from cpmmd.explain.differences import LONGEST, Change, ColumnDifference, PairDifference, SuspiciousColumn
+from cpmmd.explain.differences import LONGEST, ColumnDifference, PairDifference, SuspiciousColumn
 from cpmmd.procedures.outcome import TestResult
+from cpmmd.statistics.columns import Change, date_text
 
 PRINTED = 8  # columns in the printed summary
 LEVEL = 24  # characters of a level

@@ -35,11 +35,11 @@ class ClassPath:
 
     name: str  #: the class
     label: str  #: the class in few words
-    coordinates: str  #: what its kernels see: "raw coordinates", "standardised coordinates", or empty for a fixed kernel
-    bandwidths: Array  #: of the members, widest first; empty for a fixed kernel
+    coordinates: str  #: what its kernels see: "raw coordinates", "standardised coordinates", or empty
+    bandwidths: Array  #: of the members, widest first; empty for a fixed kernel and for columns
     gammas: Array  #: spectral parameter of each member, infinite for the squared MMD itself; empty for a fixed kernel
-    mmd2: Array  #: squared MMD of each member, directions divided by their spectrum where gamma is finite
-    scores: Array  #: upper-tail score -log p of each member
+    mmd2: Array  #: squared MMD of each member, directions divided by their spectrum where gamma is finite; empty for columns
+    scores: Array  #: upper-tail score -log p of each member: kernels, or columns one by one
     penalty: float  #: the complexity of the class, the logarithm of its weight taken off
     selected: int | None = None  #: the member that is the result's kernel: the simplest one that shows the difference alone
 
@@ -265,6 +265,11 @@ class TestResult:
         return next((one for one in self.classes if one.selected is not None), None)
 
     @property
+    def leading_class(self) -> ClassPath | None:
+        """The class that the statistic of a full-sample test is of; None for other tests."""
+        return max(self.classes, key=lambda one: one.criterion, default=None)
+
+    @property
     def verdict(self) -> str:
         """The answer in one line."""
         words = "The samples differ" if self.reject else "No difference found"
@@ -411,6 +416,7 @@ class TestResult:
             "design": None if self.design is None else self.design.to_dict(),
             "engine": None if self.engine is None else asdict(self.engine),
             "classes": [one.to_dict() for one in self.classes],
+            "leading_class": None if self.leading_class is None else self.leading_class.name,
             **{name: None if part is None else part.to_dict() for name, part in parts.items()},
         }
         if null_distribution:
@@ -429,6 +435,8 @@ class TestResult:
             *([] if self.design is None else [("exchangeable", str(self.design))]),
             ("statistic", f"{self.statistic:.5g}, against {every}{len(self.null_distribution)} other relabelings"),
         ]
+        if self.leading_class not in (None, self.selected_class):
+            facts.append(("statistic of", self.leading_class.name))
         if self.selected_class is not None:
             facts.append(("class", self.selected_class.name))
         if self.kernel is not None:

@@ -243,7 +243,7 @@ def _classes(classes: Sequence[ClassPath]) -> Table:
             ("Class", "text", [one.name for one in classes]),
             ("Bandwidth", "number", [one.best_bandwidth for one in classes]),
             ("Spectral parameter", "number", [one.best_gamma for one in classes]),
-            ("Squared MMD", "number", [one.mmd2[one.best] for one in classes]),
+            ("Squared MMD", "number", [float(one.mmd2[one.best]) if len(one.mmd2) else None for one in classes]),
             ("Score", "number", [one.evidence for one in classes]),
             ("Penalty", "number", [one.penalty for one in classes]),
             ("Score less penalty", "number", [one.criterion for one in classes]),
