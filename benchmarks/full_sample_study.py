@@ -86,7 +86,7 @@ CANDIDATES = {
     "lift": _at(1 / 2, "standard", family=LIFT),
     "radius": _at(1, "standard", family=Radius()),
 }
-NAMES = {one: name for name, one in CANDIDATES.items()}
+NAMES = {candidate: name for name, candidate in CANDIDATES.items()}
 ADDITIVE = GAMMAS[:3]
 TODAY: Union = {
     ("G raw 2", "G raw 1"): 1.5,
@@ -113,11 +113,10 @@ def scores_of(panel: str, draw: int) -> dict[str, np.ndarray]:
         for scale, fitted in preparations.items()
     }
     found: dict[str, np.ndarray] = {}
-    for searched, path in FullSampleTest().paths(tuple(CANDIDATES.values()), views):
-        name = NAMES[searched]
-        values = tail_scores((path.summed() if searched.summed else path).mmd2)
-        members = zip(values, searched.gammas or (0,), strict=True)
-        found |= {f"{name} @{gamma:g}" if searched.gammas else name: row for row, gamma in members}
+    for candidate, path in FullSampleTest().paths(tuple(CANDIDATES.values()), views):
+        name, values = NAMES[candidate], tail_scores((path.summed() if candidate.summed else path).mmd2)
+        for row, gamma in zip(values, candidate.gammas or (None,), strict=True):
+            found[name if gamma is None else f"{name} @{gamma:g}"] = row
     columns = column_sums(pool, preparations[None], layout)
     (found["columns"],) = tail_scores(columns.largest[None])  # the largest of many scores is no score of its own
     (found["additive"],) = tail_scores(columns.additive(()))
@@ -174,7 +173,7 @@ def compare(found: Mapping[str, Sequence[Scores]], unions: Mapping[str, Union]) 
 
 
 ALONE: dict[str, Union] = {
-    **{name: {(f"{name} *" if one.gammas else name,): 1} for name, one in CANDIDATES.items()},
+    **{name: {(f"{name} *" if candidate.gammas else name,): 1} for name, candidate in CANDIDATES.items()},
     "columns": {("columns",): 1},
     "additive": {("additive",): 1},
     "S-additive": {("S-additive @0.1", "S-additive @0.01"): 1},
