@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from scipy import stats
 
-from cpmmd import AdditiveClass, Bandwidth, ColumnsClass, FullSampleTest, KernelClass, two_sample_test
+from cpmmd import AdditiveClass, Bandwidth, ColumnsClass, FullSampleTest, KernelClass, plotting, two_sample_test
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
@@ -13,6 +14,7 @@ from cpmmd.engines import columns as engine
 from cpmmd.engines.columns import column_sums
 from cpmmd.procedures.full_sample import default_classes
 from cpmmd.statistics.mmd import unbiased_mmd2
+from cpmmd.storage.kernels import describe_method, restore_method
 
 CLASSES = {
     "additive": (AdditiveClass(),),
@@ -181,6 +183,8 @@ def test_a_result_says_which_class_spoke_and_shows_a_kernel():
     assert result.to_dict()["leading_class"] == "largest difference of one column"
     assert "largest difference of one column" in str(result)
     assert result.explain().columns[0].name == "7"
+    ticks = plotting.criterion_path(result, ax=Figure().subplots()).get_xticklabels()
+    assert ticks[-1].get_text() == "columns"
 
 
 def test_classes_of_columns_alone_explain_by_the_median_kernel():
@@ -243,3 +247,13 @@ def test_the_default_keeps_its_level_over_2000_mixed_tables(rows):
         x, y = frame(rng, m), frame(rng, n)
         rejections += two_sample_test(x, y, missing="impute", n_permutations=99, rng=seed).pvalue <= 0.05
     assert rejections <= 138
+
+
+def test_a_method_of_such_classes_is_kept_in_a_file_and_reported():
+    rng = np.random.default_rng(9)
+    x, y = frame(rng, 25), frame(rng, 25)
+    method = FullSampleTest(classes=(*CLASSES["spectral"], *CLASSES["columns"], *CLASSES["summed"]))
+    described = describe_method(method)
+    assert restore_method(described) == method
+    result = two_sample_test(x, y, method=method, missing="impute", n_permutations=19, rng=0)
+    assert result.report(rows=False).startswith("<!doctype html>")

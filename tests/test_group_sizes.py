@@ -106,7 +106,9 @@ def test_the_size_does_not_depend_on_which_sample_a_group_is_of():
 def test_small_groups_are_left_out_where_that_keeps_more_information():
     """Sizes 1 to 30 in both samples: cut to the smallest, a group would be one row."""
     sizes = np.tile(np.arange(1, 31), 2)
-    design = Design(np.repeat(np.arange(60), sizes), np.zeros(60, int), (int(sizes[:30].sum()), int(sizes[30:].sum())), kind="group")
+    design = Design(
+        np.repeat(np.arange(60), sizes), np.zeros(60, int), (int(sizes[:30].sum()), int(sizes[30:].sum())), kind="group"
+    )
     assert common_sizes(design, sizes).tolist() == [6]  # of the 21 sizes allowed: 50 groups of 6 rows
     unlike = np.repeat([10, 3], [20, 10])
     design = Design(np.repeat(np.arange(30), unlike), np.zeros(30, int), (200, 30), kind="group")

@@ -14,7 +14,9 @@ from cpmmd.data.pool import Pool, take_rows
 from cpmmd.draws.labels import Relabelings, units_by_stratum
 from cpmmd.errors import Note, ParameterReference
 
-LEFT_OUT = 1 / 3  # share of the smaller sample's groups that may be left out, so that small groups do not cut all others to their size
+LEFT_OUT = (
+    1 / 3
+)  # share of the smaller sample's groups that may be left out, so that small groups do not cut all others to their size
 # Assumed between the rows of a group, to weigh groups against their rows: the variance of a mean of s rows is r + (1 - r) / s. A
 # wrong guess costs power only.
 INTRACLASS_CORRELATION = 0.1

@@ -168,6 +168,11 @@ class AdditiveClass:
         validation.positive("weight", self.weight)
         object.__setattr__(self, "gammas", validation.gammas(self.gammas))
 
+    @property
+    def label(self) -> str:
+        """The class in few words."""
+        return f"{'spectral ' if self.gammas else ''}sum over columns"
+
     def __str__(self) -> str:
         return f"sum over columns{', spectrum regularised' if self.gammas else ''}"
 
@@ -195,6 +200,11 @@ class ColumnsClass:
 
     def __post_init__(self) -> None:
         validation.positive("weight", self.weight)
+
+    @property
+    def label(self) -> str:
+        """The class in few words."""
+        return "one column"
 
     def __str__(self) -> str:
         return "largest difference of one column"
@@ -414,7 +424,7 @@ class _ScoredClass:
     def of_columns(cls, columns: ColumnSums, one: AdditiveClass | ColumnsClass, quantile: float) -> _ScoredClass:
         """Score a class of columns, which has no kernel of rows as they come."""
         none = np.empty(0)
-        shown: dict[str, Any] = {"name": str(one), "label": str(one), "coordinates": "", "bandwidths": none}
+        shown: dict[str, Any] = {"name": str(one), "label": one.label, "coordinates": "", "bandwidths": none}
         if isinstance(one, AdditiveClass):
             members, values = np.array(one.gammas or (UNREGULARISED,)), columns.additive(one.gammas)
         else:
