@@ -177,10 +177,10 @@ def test_a_result_says_which_class_spoke_and_shows_a_kernel():
     y[:, 7] = np.where(rng.random(150) < 0.5, -1.0, 1.0) + 0.3 * rng.normal(size=150)
     result = two_sample_test(x, y, method=FullSampleTest(classes=(Bandwidth(), ColumnsClass())), n_permutations=199, rng=0)
     assert result.reject
-    assert result.leading_class.name == "largest difference of one column"
-    assert result.statistic == pytest.approx(result.leading_class.criterion)
+    assert result.statistic_class.name == "largest difference of one column"
+    assert result.statistic == pytest.approx(result.statistic_class.criterion)
     assert result.selected_class.name == "Bandwidth(base='gaussian') on raw coordinates"
-    assert result.to_dict()["leading_class"] == "largest difference of one column"
+    assert result.to_dict()["statistic_class"] == "largest difference of one column"
     assert "largest difference of one column" in str(result)
     assert result.explain().columns[0].name == "7"
     ticks = plotting.criterion_path(result, ax=Figure().subplots()).get_xticklabels()
