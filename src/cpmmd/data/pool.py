@@ -15,6 +15,7 @@ from cpmmd.data.missing import IMPUTE, check_present, drop_missing, find_missing
 from cpmmd.data.notices import block_length, notices, telling_columns
 from cpmmd.data.numbers import Chosen, Numbers, StackedNumbers
 from cpmmd.data.preparation import pooled_levels
+from cpmmd.data.preprocessing import Transformer
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import DeferredText, Field, InputError, SampleName, Words, name_some
 
@@ -47,6 +48,7 @@ class Pool:
     kinds: Mapping[str, str] = field(default_factory=dict)  # which columns are ``"integer"`` or ``"boolean"``
     kept: Rows | None = None  # the rows' numbers in their own sample as it came; None when no row was left out
     open_ended: bool = False  # other rows will be encoded later: categories keep a level for what they may bring
+    preprocess: Transformer | None = None  # what makes numbers of the rows before they are compared; not fitted
     design: Design | None = None  # which permutations are allowed; None allows all
 
     @property
@@ -67,9 +69,16 @@ class Pool:
         return (*self.number_names, *self.categories)
 
 
-def read_pool(x: object, y: object, *, missing: str = "error", design: DesignOptions | None = None) -> Pool:
+def read_pool(
+    x: object,
+    y: object,
+    *,
+    missing: str = "error",
+    design: DesignOptions | None = None,
+    preprocess: Transformer | None = None,
+) -> Pool:
     """Read two samples, match their columns, deal with missing values, and make the design."""
-    return read_samples({"x": x, "y": y}, missing=missing, design=design)
+    return replace(read_samples({"x": x, "y": y}, missing=missing, design=design), preprocess=preprocess)
 
 
 def read_samples(samples: Mapping[str, object], *, missing: str = "error", design: DesignOptions | None = None) -> Pool:

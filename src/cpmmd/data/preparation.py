@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels, Objects, Rows
-from cpmmd.data.numbers import Numbers
+from cpmmd.data.numbers import Matrix, Numbers
+from cpmmd.data.preprocessing import Transformer, apply_transformer, fit_transformer
 from cpmmd.errors import InputError, Note
 
 if TYPE_CHECKING:
@@ -74,11 +75,17 @@ class Preparation:
     # positions of the number columns that had missing values among the fitted rows: each gets a column that says so
     indicators: tuple[int, ...]
     levels: Mapping[str, tuple[str, ...]]  # names of each category's features: see :func:`_levels`
+    transformer: Transformer | None = None  # fitted; what it makes of the rows is then scaled, and the other fields are of that
 
     @classmethod
     def fit(cls, samples: Pool, rows: Rows | None = None, *, scale: str | None = None) -> Preparation:
         """Fit on some rows of the pool (all of them when None)."""
         validation.scale(scale)
+        if samples.preprocess is not None:
+            fitted_rows = np.arange(sum(samples.sizes)) if rows is None else rows
+            transformer = fit_transformer(samples.preprocess, samples, fitted_rows)
+            made = _transformed(samples, apply_transformer(transformer, samples, fitted_rows))
+            return replace(cls.fit(made, scale=scale), transformer=transformer)
         numbers = samples.numbers
         unit = _unit(numbers, rows)
         fill, mean, deviation, absent = _moments(samples, rows, unit)
@@ -109,6 +116,9 @@ class Preparation:
 
     def transform(self, samples: Pool, rows: Rows | None = None) -> Array:
         """Return the matrix of some rows of the pool (all of them when None)."""
+        if self.transformer is not None:
+            made = apply_transformer(self.transformer, samples, np.arange(sum(samples.sizes)) if rows is None else rows)
+            return replace(self, transformer=None).transform(_transformed(samples, made))
         numbers = np.asarray(samples.numbers) if rows is None else samples.numbers[rows]
         absent = np.isnan(numbers)
         filled = np.where(absent, self.fill, numbers) if absent.any() else numbers
@@ -120,6 +130,12 @@ class Preparation:
         if not np.isfinite(matrix).all():
             raise InputError("Values are too large to be scaled in double precision (beyond 1e150). Rescale the columns first.")
         return matrix
+
+
+def _transformed(samples: Pool, made: Array) -> Pool:
+    """Return the numbers that a transformer made in place of a pool's columns."""
+    names = tuple(str(j) for j in range(made.shape[1]))
+    return replace(samples, numbers=Matrix(made), number_names=names, dates=frozenset(), categories={}, preprocess=None)
 
 
 def _moments(samples: Pool, rows: Rows | None, unit: float) -> tuple[Array, Array, Array, tuple[int, ...]]:

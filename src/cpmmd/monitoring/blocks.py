@@ -197,7 +197,7 @@ class BlockTest:
             if self.plan.design.given:  # one row is compared with single rows
                 raise InputError("A batch must have 2 rows at least with strata, and 2 groups at least with groups. Got 1.")
             procedure, options = OneRowTest(), replace(options, method=ONE_ROW, summary="")
-        pool = apply_design((before, block), self.plan.design)
+        pool = replace(apply_design((before, block), self.plan.design), preprocess=self.plan.preprocess)
         with threads(self.plan.n_jobs), reporting_to(self.progress):
             outcome = procedure.run(pool, options, np.random.default_rng(seed))
         rank, total = break_ties(outcome, breaking)

@@ -49,6 +49,7 @@ def two_sample_test(
     strata: Any = None,
     pairs: Any = None,
     blocks: int | str | None = None,
+    preprocess: Any = None,
 ) -> TestResult:
     """Test whether two samples come from the same distribution.
 
@@ -87,6 +88,11 @@ def two_sample_test(
     blocks : int or "auto", optional
         Rows in time: so many consecutive ones are relabelled together, which is approximate where dependence fades with time.
         ``"auto"`` chooses the number from the data.
+    preprocess : transformer, optional
+        A scikit-learn transformer or pipeline, such as ``PCA(10)``, that makes numbers of the rows before they are compared. A
+        copy is fitted without labels: on both samples, or on the training half where the method splits. Do not fit one on a sample of
+        the test: the test would reject too often. It gets an array, a data frame, or a list where the data are one text
+        column.
 
     Returns
     -------
@@ -103,9 +109,9 @@ def two_sample_test(
     (True, 0.001)
     """
     design = (groups, strata, pairs, blocks)
-    plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design).plan()
+    plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design, preprocess=preprocess).plan()
     seed, generator = resolve_rng(rng)
-    pool = read_pool(x, y, missing=plan.missing, design=plan.design)
+    pool = read_pool(x, y, missing=plan.missing, design=plan.design, preprocess=plan.preprocess)
     with threads(plan.n_jobs), reporting_to(progress):
         outcome = plan.procedure.run(pool, plan.options, generator)
     repeat = {
@@ -113,6 +119,7 @@ def two_sample_test(
         "n_permutations": plan.options.n_permutations,
         "scale": scale,
         "missing": missing,
+        "preprocess": preprocess,
         **plan.design.call,
     }
     return replace(outcome, seed=seed, call=_call(method, seed, repeat))
