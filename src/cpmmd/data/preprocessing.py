@@ -31,7 +31,7 @@ def check_transformer(value: Any) -> Transformer | None:
     if value is None or (
         not isinstance(value, type) and all(hasattr(value, name) for name in ("fit", "transform", "get_params"))
     ):
-        return value  # type: ignore[no-any-return]
+        return value
     rule = "must be None or a scikit-learn transformer, an object with fit and transform such as PCA(10)"
     raise validation.wrong("preprocess", rule, value)
 
@@ -44,7 +44,7 @@ def fit_transformer(transformer: Transformer, pool: Pool, rows: Rows) -> Transfo
     """
     from sklearn.base import clone
 
-    fresh = clone(transformer)
+    fresh: Any = clone(transformer)
     seeds = {name: 0 for name, value in fresh.get_params().items() if name.endswith("random_state") and value is None}
     fresh.set_params(**seeds)
     texts = [np.unique([str(v) for v in values[rows]], return_inverse=True)[1] for values in pool.categories.values()]
@@ -53,7 +53,8 @@ def fit_transformer(transformer: Transformer, pool: Pool, rows: Rows) -> Transfo
         fresh.fit(_as_input(pool, rows[order]))
     except Exception as error:
         raise _failed("fit", len(rows), error) from error
-    return fresh
+    fitted: Transformer = fresh
+    return fitted
 
 
 def apply_transformer(transformer: Transformer, pool: Pool, rows: Rows) -> Array:

@@ -90,9 +90,9 @@ def two_sample_test(
         ``"auto"`` chooses the number from the data.
     preprocess : transformer, optional
         A scikit-learn transformer or pipeline, such as ``PCA(10)``, that makes numbers of the rows before they are compared. A
-        copy is fitted without labels: on both samples, or on the training half where the method splits. Do not fit one on a sample of
-        the test: the test would reject too often. It gets an array, a data frame, or a list where the data are one text
-        column.
+        copy is fitted without labels: on both samples, or on the training half where the method splits. Do not fit one on a
+        sample of the test: the test would reject too often. It gets an array, a data frame, or a list where the only column
+        is text.
 
     Returns
     -------
