@@ -101,8 +101,8 @@ def _repeated(pool: Pool) -> Iterator[Note]:
         copied = n - distinct >= REPEATED * n and n <= MOST_COPIES * distinct
         if copied and within[i] > FEWEST_PAIRS + 3 * usual * n * (n - 1) / 2:
             yield Note(
-                "{rows} of {total} rows of {sample} repeat another of its rows exactly, and hardly any is in both samples: copied "
-                "records make the test reject too often. Drop the copies, or give all copies of a record one name in {groups}",
+                "{rows} of {total} rows of {sample} repeat another of its rows exactly, and hardly any is in both samples. "
+                "Copied records make the test reject too often. Drop the copies, or give all copies of a record one name in {groups}",
                 rows=int(n - distinct),
                 total=int(n),
                 sample=SampleName("xy"[i] if len(counts) == 2 else f"sample {i + 1}"),

@@ -128,8 +128,8 @@ class FrozenTest(Procedure):
         absent = np.flatnonzero(np.isnan(pool.numbers[pool.m :]).any(axis=0))
         marked = range(len(pool.number_names)) if choice.preparation.transformer is not None else choice.preparation.indicators
         filled = (
-            f"column {pool.number_names[j]!r} had no missing values in training: those of the batch are filled in, and missingness "
-            "is not tested"
+            f"column {pool.number_names[j]!r} had no missing values in training: those of the batch are filled in, and "
+            "missingness is not tested"
             for j in absent
             if j not in marked
         )
