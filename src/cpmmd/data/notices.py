@@ -45,6 +45,7 @@ ALL_DIFFERENT = 0.9  # share of the rows whose texts are different
 REPEATED = 0.02  # share of a sample's rows that are copies, from which that is noted
 MOST_COPIES = 5  # rows of a sample for each different one: beyond it data are discrete
 FEWEST_PAIRS = 5  # of equal rows that are more than chance
+LARGE = 1e9  # numbers beyond it are whole ones, as far as decimals go
 NOT_CENTS = 1e-6  # from where a number has more than two decimals
 FEWEST_LEVELS = 3  # of a column that names groups, in each sample
 
@@ -78,14 +79,10 @@ def _repeated(pool: Pool) -> Iterator[Note]:
     most = max(FEWEST_ROWS, min(LONG, CELLS // len(pool.columns)))
     rows = [start + np.arange(min(size, most)) for start, size in zip(np.cumsum([0, *pool.sizes]), pool.sizes, strict=False)]
     numbers = pool.numbers[np.concatenate(rows)] + 0.0  # no negative zero
-    cents = 100 * numbers
+    cents = 100 * np.clip(numbers, -LARGE, LARGE)
     continuous = bool((np.abs(cents - np.round(cents)) > NOT_CENTS).mean(axis=0).max(initial=0.0) > 1 / 2)
-    columns = [numbers]
-    columns += [
-        np.unique([str(v) for v in values[np.concatenate(rows)]], return_inverse=True)[1][:, None].astype(np.float64)
-        for values in pool.categories.values()
-    ]
-    table = np.ascontiguousarray(np.hstack(columns))
+    texts = [np.unique([str(v) for v in some[np.concatenate(rows)]], return_inverse=True)[1] for some in pool.categories.values()]
+    table = np.ascontiguousarray(np.column_stack([numbers, *texts]))
     keys = np.unique(table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel(), return_inverse=True)[1].ravel()
     ends = np.cumsum([len(part) for part in rows])
     counts = np.array([np.bincount(part, minlength=keys.max() + 1) for part in np.split(keys, ends[:-1])], dtype=np.float64)
@@ -101,8 +98,8 @@ def _repeated(pool: Pool) -> Iterator[Note]:
         copied = n - distinct >= REPEATED * n and n <= MOST_COPIES * distinct
         if copied and within[i] > FEWEST_PAIRS + 3 * usual * n * (n - 1) / 2:
             yield Note(
-                "{rows} of {total} rows of {sample} repeat another of its rows exactly, and hardly any is in both samples. "
-                "Copied records make the test reject too often. Drop the copies, or give all copies of a record one name in {groups}",
+                "{rows} of {total} rows of {sample} repeat another row of it exactly, and hardly any are in both samples: copied "
+                "records make the test reject too often. Drop the copies, or give all copies of a record one name in {groups}",
                 rows=int(n - distinct),
                 total=int(n),
                 sample=SampleName("xy"[i] if len(counts) == 2 else f"sample {i + 1}"),
