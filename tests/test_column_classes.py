@@ -205,7 +205,7 @@ def test_standardised_classes_are_left_out_where_columns_have_one_unit():
 
 def test_tables_with_categories_listen_to_columns():
     weights = {type(one).__name__: one.weight for one in default_classes(12, mixed=True)}
-    assert weights["ColumnsClass"] == 4 * next(one.weight for one in default_classes(12) if isinstance(one, ColumnsClass))
+    assert weights["ColumnsClass"] == 8 * next(one.weight for one in default_classes(12) if isinstance(one, ColumnsClass))
 
 
 def test_the_sum_of_bandwidths_is_the_sum_of_their_squared_mmds():

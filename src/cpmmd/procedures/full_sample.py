@@ -220,21 +220,21 @@ def default_classes(columns: int, *, mixed: bool = False) -> tuple[AnyClass, ...
     classes of columns see little that kernels do not. In ``mixed`` tables, which have categories, single columns change more
     often than what they are together.
     """
-    gaussian, few, share = Bandwidth("gaussian"), columns <= FEW_COLUMNS, 0.5 if mixed else 1.0
+    gaussian, few = Bandwidth("gaussian"), columns <= FEW_COLUMNS
     gammas, fine = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6) if few else ()
     every: tuple[AnyClass, ...] = (
-        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5 * share),
-        KernelClass(gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine), weight=share),
-        KernelClass(gaussian, "standard", narrowest=1, widest=1, weight=share),
-        KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=gammas, weight=0.5 * share),
-        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=(2 if few else 0.7) * share),
-        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.5 * share),
-        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7 * share),
+        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5),
+        KernelClass(gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine)),
+        KernelClass(gaussian, "standard", narrowest=1, widest=1),
+        KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=gammas, weight=0.5),
+        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=2 if few else 0.7),
+        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.5),
+        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7),
     )
     if few:
         return every
     sums = KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2))
-    return (*every, sums, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=4 if mixed else 1))
+    return (*every, sums, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=8 if mixed else 1))
 
 
 @dataclass(frozen=True)
