@@ -15,9 +15,15 @@ from typing import Any, Protocol, TypeVar
 
 LONGEST_TYPED = 64  # characters of a name that are compared
 CALLED = {  # parameters by their names in other packages and on the command line
-    **{"seed": "rng", "random_state": "rng", "generator": "rng", "level": "alpha", "significance_level": "alpha"},
-    **{"n_resamples": "n_permutations", "permutations": "n_permutations", "jobs": "n_jobs", "workers": "n_jobs"},
-    **{"group_by": "groups", "stratify_by": "strata", "pair_by": "pairs", "nan_policy": "missing"},
+    **dict.fromkeys(("seed", "random_state", "random_seed", "generator"), "rng"),
+    **dict.fromkeys(("n_resamples", "permutations", "num_permutations", "n_perm"), "n_permutations"),
+    **dict.fromkeys(("level", "significance_level"), "alpha"),
+    **dict.fromkeys(("n_threads", "num_threads", "jobs", "workers"), "n_jobs"),
+    **dict.fromkeys(("kernel", "test"), "method"),
+    **dict.fromkeys(("clusters", "cluster", "group_by"), "groups"),
+    **dict.fromkeys(("stratify", "stratum", "stratify_by"), "strata"),
+    **dict.fromkeys(("paired", "pair", "pair_by"), "pairs"),
+    "nan_policy": "missing",
 }
 
 

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import threads
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.pool import Pool, read_pool
 from cpmmd.equivalence.bounds import MOST_ROWS, Coordinates, column_differences, joint_difference
 from cpmmd.equivalence.result import EquivalenceResult
-from cpmmd.errors import name_some
+from cpmmd.errors import name_keywords, name_some
 
 MEASURED = 50  # rows from which on the level at the margin was measured (benchmarks/equivalence.py)
 WILD = 5.0  # standard deviation over what the quartiles of a normal sample would say: a few rows set the unit
@@ -22,7 +21,7 @@ NORMAL_QUARTILES = 1.349  # distance of the quartiles of N(0, 1)
 
 
 @threads(None)
-@hint_keywords
+@name_keywords
 def equivalence_test(
     x: Any,
     y: Any,

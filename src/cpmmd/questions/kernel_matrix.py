@@ -9,7 +9,6 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
-from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
@@ -20,7 +19,7 @@ from cpmmd.draws.layout import Layout, require_relabelings
 from cpmmd.engines.dense import rank_matrix
 from cpmmd.engines.fixed_kernel import Engine, rank_spectral
 from cpmmd.engines.memory import require_dense
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, name_keywords
 from cpmmd.evidence import Ranking
 from cpmmd.procedures.base import OWN_PERMUTATIONS, SQUARED_MMD, RunOptions, note_powerless
 from cpmmd.procedures.outcome import TestResult
@@ -31,7 +30,7 @@ METHOD = "kernel matrix"
 LARGEST = 1e150  # its square, and the sums of as many rows as fit memory, are finite
 
 
-@hint_keywords
+@name_keywords
 def kernel_matrix_test(
     K: Any,
     m: int,

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from cpmmd import registry
-from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.design import CUT
 from cpmmd.data.pool import read_pool
 from cpmmd.draws.group_sizes import cut_groups
+from cpmmd.errors import name_keywords
 from cpmmd.procedures.base import Procedure
 from cpmmd.procedures.outcome import TestResult
 from cpmmd.questions.options import TestOptions
@@ -35,7 +35,7 @@ def methods() -> dict[str, str]:
     return {name: method.summary for name, method in registry.named_methods().items()}
 
 
-@hint_keywords
+@name_keywords
 def two_sample_test(
     x: Any,
     y: Any,

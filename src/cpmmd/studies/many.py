@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 from cpmmd import registry
 from cpmmd.core import validation
-from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import map_tasks
 from cpmmd.core.plain import NoTruthValue, PlainDict, plain_dict
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
 from cpmmd.core.text import pluralize
 from cpmmd.data.design import CUT
-from cpmmd.errors import CpmmdError, InputError, name_some
+from cpmmd.errors import CpmmdError, InputError, name_keywords, name_some
 from cpmmd.procedures.base import Procedure
 from cpmmd.procedures.outcome import TestResult
 from cpmmd.questions.options import TestOptions
@@ -102,7 +101,7 @@ class ManyResults(NoTruthValue):
         return "\n".join(lines)
 
 
-@hint_keywords
+@name_keywords
 def run_many(
     tests: Mapping[str, Pair | Callable[[], Pair]],
     *,

@@ -9,7 +9,6 @@ import numpy as np
 
 from cpmmd import registry
 from cpmmd.core import validation
-from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import map_tasks
 from cpmmd.core.progress import Progress, report, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
@@ -17,7 +16,7 @@ from cpmmd.data.design import CUT, PAIR, Design
 from cpmmd.data.pool import Pool, read_pool, take_rows
 from cpmmd.draws.group_sizes import cut_groups
 from cpmmd.draws.layout import units_needed
-from cpmmd.errors import InputError, ParameterReference, TooFewUnitsError
+from cpmmd.errors import InputError, ParameterReference, TooFewUnitsError, name_keywords
 from cpmmd.procedures.base import Procedure, RunOptions
 from cpmmd.questions.options import TestOptions
 from cpmmd.studies.power_table import Draws, PowerLaw, PowerRow, PowerTable, Range, fit_law
@@ -76,7 +75,7 @@ def _some_rows(pool: Pool, size: int, rng: np.random.Generator) -> Pool:
     return replace(some, design=design.take(rows, some.m), kept=None)
 
 
-@hint_keywords
+@name_keywords
 def power_from_pilot(
     x: object,
     y: object,
