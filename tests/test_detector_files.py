@@ -225,7 +225,7 @@ def test_what_is_no_file_of_ours_is_refused(path, make):
 
 def test_files_of_another_kind_are_told_apart(path):
     save_kernel(RadialKernel("imq", 2.0), path)
-    with pytest.raises(InputError, match="must hold a detector. It holds a kernel; name the file of a detector"):
+    with pytest.raises(InputError, match=r"must hold a detector. It holds a kernel; name the file of a detector"):
         DriftDetector.load(path)
 
 
