@@ -6,7 +6,7 @@ with the centred kernel matrix K and the bins' indicator B: one Cholesky factor 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +15,9 @@ from scipy.sparse.linalg import eigsh
 
 from cpmmd import FullSampleTest
 from cpmmd.engines.directions import Directions
-from cpmmd.engines.paths import UNREGULARISED, Path, View
+from cpmmd.engines.paths import UNREGULARISED, MemberPath, View
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.procedures.full_sample import KernelClass, Views
+from cpmmd.procedures.full_sample import AnyClass, KernelClass, Views
 
 SINGLE_FROM = 1e-4  # gammas as large as this leave single precision six digits
 
@@ -25,13 +25,13 @@ SINGLE_FROM = 1e-4  # gammas as large as this leave single precision six digits
 class AllRows(FullSampleTest):
     """The test without landmarks: spectral members from the kernel matrix of all rows."""
 
-    def paths(self, views: Views, *, one_column: bool = False) -> Iterator[tuple[KernelClass, Path]]:
+    def paths(self, classes: Sequence[AnyClass], views: Views) -> Iterator[tuple[KernelClass, MemberPath]]:
         """Yield every class with its path, the spectral ones anew."""
-        for one, path in super().paths(views, one_column=one_column):
+        for one, path in super().paths(classes, views):
             yield one, spectral_path(views[one.scale], path) if one.gammas else path
 
 
-def spectral_path(view: View, path: Path) -> Path:
+def spectral_path(view: View, path: MemberPath) -> MemberPath:
     """Return a path with the statistics of all rows in place of those that landmarks gave."""
     values = np.empty_like(path.mmd2)
     for bandwidth in np.unique(path.bandwidths):

@@ -10,19 +10,18 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from cpmmd.engines.columns import column_sums
 
 from benchmarks import RESULTS
 from cpmmd import Bandwidth, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
+from cpmmd.engines.columns import column_sums
 from cpmmd.engines.landmarks import landmark_count
 from cpmmd.engines.memory import DEFAULT_LIMIT
 from cpmmd.engines.paths import View
@@ -87,7 +86,7 @@ CANDIDATES = {
     "lift": _at(1 / 2, "standard", family=LIFT),
     "radius": _at(1, "standard", family=Radius()),
 }
-NAMES = {one: name for name, one in CANDIDATES.items()}
+NAMES = {candidate: name for name, candidate in CANDIDATES.items()}
 ADDITIVE = GAMMAS[:3]
 TODAY: Union = {
     ("G raw 2", "G raw 1"): 1.5,
@@ -108,18 +107,16 @@ def scores_of(panel: str, draw: int) -> dict[str, np.ndarray]:
     layout = Layout.cut(pool.m, pool.n, None, bin_stream).draw(RELABELINGS, label_stream)
     order = sample_stream.permutation(pool.m + pool.n)
     preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
-    one_column, landmarks = len(preparations[None].features) == 1, landmark_count(len(layout.rows))
+    landmarks = landmark_count(len(layout.rows))
     views = {
         scale: View(partial(fitted.transform, pool), layout, order, DEFAULT_LIMIT, landmarks)
         for scale, fitted in preparations.items()
     }
     found: dict[str, np.ndarray] = {}
-    for one, path in FullSampleTest(classes=tuple(CANDIDATES.values())).paths(views, one_column=one_column):
-        name = NAMES.get(one) or NAMES[replace(one, scale="standard")]  # one column has only one set of coordinates
-        values = tail_scores((path.summed() if one.summed else path).mmd2)
-        found |= {
-            f"{name} @{gamma:g}" if one.gammas else name: row for row, gamma in zip(values, one.gammas or (0,), strict=True)
-        }
+    for candidate, path in FullSampleTest().paths(tuple(CANDIDATES.values()), views):
+        name, values = NAMES[candidate], tail_scores((path.summed() if candidate.summed else path).mmd2)
+        for row, gamma in zip(values, candidate.gammas or (None,), strict=True):
+            found[name if gamma is None else f"{name} @{gamma:g}"] = row
     columns = column_sums(pool, preparations[None], layout)
     (found["columns"],) = tail_scores(columns.largest[None])  # the largest of many scores is no score of its own
     (found["additive"],) = tail_scores(columns.additive(()))
@@ -176,7 +173,7 @@ def compare(found: Mapping[str, Sequence[Scores]], unions: Mapping[str, Union]) 
 
 
 ALONE: dict[str, Union] = {
-    **{name: {(f"{name} *" if one.gammas else name,): 1} for name, one in CANDIDATES.items()},
+    **{name: {(f"{name} *" if candidate.gammas else name,): 1} for name, candidate in CANDIDATES.items()},
     "columns": {("columns",): 1},
     "additive": {("additive",): 1},
     "S-additive": {("S-additive @0.1", "S-additive @0.01"): 1},

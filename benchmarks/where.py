@@ -13,7 +13,7 @@ from benchmarks.timing import best_times, report
 from cpmmd import two_sample_test
 from cpmmd.data.preparation import Preparation
 from cpmmd.explain.column_table import difference_tables
-from cpmmd.explain.columns import columns_of
+from cpmmd.statistics.columns import columns_of
 
 COLUMNS = 10
 

@@ -16,6 +16,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -138,7 +139,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "many far cells.xlsx": lambda: _workbook(
         f'<row r="{i}"><c r="A{i}"><v>1</v></c><c r="XFD{i}"><v>1</v></c></row>' for i in range(1, 20_000)
     ),
-    "dense cells.xlsx": lambda: _workbook(_cells(100_000, 90)),
+    "cells within the limit.xlsx": lambda: _workbook(_cells(10_000, 90)),
     "empty rows.xlsx": lambda: _workbook(["<row><c><v>1</v></c></row>", *_repeat("<row/>", 30 * MILLION)]),
     "one long row.xlsx": lambda: _workbook(["<row>", *_repeat("<c/>", 40 * MILLION), "</row>"]),
     "empty cells.xlsx": lambda: _workbook(
@@ -163,14 +164,17 @@ FILES: dict[str, Callable[[], bytes]] = {
     "constant.arrow": lambda: _bytes(pl.DataFrame({"a": np.zeros(60 * MILLION)}).write_ipc, compression="zstd"),
     "constant.ipc": lambda: _bytes(pl.DataFrame({"a": np.zeros(60 * MILLION)}).write_ipc_stream, compression="zstd"),
     "many rows.csv.gz": lambda: _packed("1\n", 90 * MILLION, "a\n"),
-    "rows within the limit.csv.gz": lambda: _packed("1\n", 7 * MILLION, "a\n"),
-    "texts within the limit.csv.gz": lambda: _packed("x\n", 7 * MILLION, "a\n"),
+    "rows within the limit.csv.gz": lambda: _packed("1\n", 2 * MILLION, "a\n"),
+    "texts within the limit.csv.gz": lambda: _packed("x\n", 2 * MILLION, "a\n"),
+    "columns within the limit.csv.gz": lambda: _packed("x,1,2.5,y\n", 1_600_000, "a,b,c,d\n"),
     "empty lines.csv.gz": lambda: _packed("\n", 150 * MILLION, "a\n1\n"),
     "rows behind a long name.csv.gz": lambda: _packed("1\n", 50 * MILLION, f"{'a' * 100_000}\n"),
     "wide.csv.gz": lambda: _packed("1,", 20 * MILLION) + _packed("1\n1\n", 10_000),
+    "short lines.csv.gz": lambda: _packed("1\n", 2 * MILLION, ",".join(f"n{i}" for i in range(5_000)) + "\n"),
     "bomb.csv.zst": lambda: zstandard.compress(b"a\n" + b"1\n" * (200 * MILLION)),
     "many names.jsonl": lambda: b"".join(b'{"%d":1}\n' % i for i in range(60_000)),
     "objects.json.gz": lambda: _packed(",{}", 60 * MILLION, '[{"a":1}'),
+    "rows within the limit.jsonl.gz": lambda: _packed('{"a":1}\n', 6 * MILLION),
     "rows.jsonl.gz": lambda: _packed('{"a":1}\n', 9 * MILLION),
     "list in an object.json.gz": lambda: _packed(",[]", 60 * MILLION, '[{"a":[1'),
     "deep.jsonl": lambda: b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}\n",
@@ -206,16 +210,24 @@ print(json.dumps([own, max(0, first - before), took, answer]))
 """
 
 
-def measure(path: Path, limit: str = LIMIT) -> tuple[int, int, float, str]:
-    """Return the bytes that reading a file takes here and in the process that reads first, the seconds, and the answer."""
+class Measured(NamedTuple):
+    """What reading a file takes."""
+
+    here: int  # bytes, at the peak
+    first: int  # bytes of the process that reads first
+    seconds: float
+    answer: str
+
+
+def measure(path: Path, limit: str = LIMIT) -> Measured:
+    """Return what reading a file takes, in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     ran = subprocess.run(
         [sys.executable, "-c", CHILD, str(path), limit], capture_output=True, text=True, check=False, env=environment
     )
     if ran.returncode:
-        return 0, 0, 0.0, f"THE PROCESS ENDED with {ran.returncode}: {ran.stderr[-300:]}"
-    own, first, took, answer = json.loads(ran.stdout)
-    return own, first, took, answer
+        return Measured(0, 0, 0.0, f"the process ended with {ran.returncode}: {ran.stderr[-300:]}")
+    return Measured(*json.loads(ran.stdout))
 
 
 def main() -> None:
@@ -227,10 +239,9 @@ def main() -> None:
         for name in names:
             path = Path(folder) / name
             path.write_bytes(FILES[name]())
-            own, first, took, answer = measure(path)
-            size = path.stat().st_size
-            answer = answer.replace(str(path), name)[:150]
-            print(f"{name:<32} {size:>10} {own / 1e6:>7.0f}MB {first / 1e6:>7.0f}MB {took:>5.1f}  {answer}", flush=True)
+            found, size = measure(path), path.stat().st_size
+            taken = f"{found.here / 1e6:>7.0f}MB {found.first / 1e6:>7.0f}MB {found.seconds:>5.1f}"
+            print(f"{name:<32} {size:>10} {taken}  {found.answer.replace(str(path), name)[:150]}", flush=True)
             path.unlink()
 
 

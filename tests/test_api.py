@@ -58,7 +58,7 @@ def test_bad_objects_are_refused_when_made(make):
 
 
 def test_a_split_that_leaves_too_few_rows_says_so():
-    with pytest.raises(CpmmdError, match=r"at least 2 training and 2 test rows.*sample x has 3"):
+    with pytest.raises(CpmmdError, match=r"at least 2 training and 2 test rows.*Sample x has 3"):
         two_sample_test(X[:3], Y, method="cp-linear")
     assert two_sample_test(X[:4], Y, method="cp-linear", rng=0).tested_sizes == (2, 20)
 

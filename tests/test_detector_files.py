@@ -26,7 +26,7 @@ from cpmmd import (
 from cpmmd.errors import CpmmdError, InputError
 from cpmmd.kernels.collection import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.storage.container import BLANK, LENGTH, _checksum, _checksum_place, read_file, write_file
+from cpmmd.storage.container import BLANK, LENGTH, _checksum, _checksum_place, kind_of, read_file, write_file
 
 DATA = np.random.default_rng(0)
 REFERENCE, EXAMPLE, BATCH = DATA.normal(size=(60, 3)), DATA.normal(1, 1, size=(30, 3)), DATA.normal(size=(30, 3))
@@ -225,7 +225,7 @@ def test_what_is_no_file_of_ours_is_refused(path, make):
 
 def test_files_of_another_kind_are_told_apart(path):
     save_kernel(RadialKernel("imq", 2.0), path)
-    with pytest.raises(InputError, match=r"must hold a detector. It holds a kernel; name the file of a detector"):
+    with pytest.raises(InputError, match=r"must hold a detector\. It holds a kernel; name the file of a detector"):
         DriftDetector.load(path)
 
 
@@ -281,6 +281,17 @@ def test_hostile_headers_are_refused(path, content):
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"cannot be read as a cpmmd detector file"):
         DriftDetector.load(path)
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_the_kind_of_a_hostile_file_ends_in_an_answer(path, content):
+    path.write_bytes(content)
+    assert kind_of(path) in (None, "detector")
+
+
+def test_the_kind_of_a_file_is_that_of_its_format(path):
+    write_file(path, {"a": np.zeros(1)}, {"x": '"format":"cpmmd-other-1"'}, kind="monitor")
+    assert kind_of(path) == "monitor"
 
 
 JUNK = [

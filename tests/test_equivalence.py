@@ -251,17 +251,17 @@ def test_an_equivalence_result_is_neither_true_nor_false():
         bool(equivalence_test(X, Y, margin=0.5, rng=0))
 
 
-def test_equivalence_is_not_claimed_over_levels_that_share_one():
+def test_equivalence_is_not_claimed_over_pooled_levels():
     """A fifth of the rows moved to twenty new codes: pooled with other rare ones, none of them is seen."""
     rng = np.random.default_rng(9)
 
     def codes(moved):
-        found = np.char.add("c", rng.integers(0, 60, 3000).astype(str))
+        found = np.char.add("c", rng.integers(0, 2000, 3000).astype(str))
         new = rng.random(3000) < 0.2 * moved
         found[new] = np.char.add("n", rng.integers(0, 20, int(new.sum())).astype(str))
         return pl.DataFrame({"code": found, "v": rng.normal(size=3000)})
 
-    with pytest.raises(CpmmdError, match=r"Column 'code' has 80 levels, and the 31 rarest share one"):
+    with pytest.raises(CpmmdError, match=r"Column 'code' has \d+ levels, and the \d+ rarest are pooled"):
         equivalence_test(codes(0), codes(1), margin=0.1, rng=0)
     fewer = [codes(0).with_columns(code=pl.col("code").str.slice(0, 2)) for _ in range(2)]
     assert equivalence_test(*fewer, margin=0.2, rng=0).reject

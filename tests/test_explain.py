@@ -29,11 +29,11 @@ from cpmmd.errors import InputError
 from cpmmd.explain.differences import ColumnDifference
 from cpmmd.explain.explanation import estimate_auc
 from cpmmd.explain.rows import cross_fitted
-from cpmmd.explain.strata import OneStratum
 from cpmmd.explain.values import typical
 from cpmmd.kernels.collection import RadialKernel
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.outcome import Evidence
+from cpmmd.statistics.strata import OneStratum
 from helpers import light, shared_data
 
 RNG = np.random.default_rng(7)
@@ -396,7 +396,13 @@ def test_explanations_have_a_short_repr():
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("pvalue", "result.pvalue"), ("p_value", "result.pvalue"), ("reject", ".differing"), ("effect", ".auc"), ("told", ".auc_sentence")],
+    [
+        ("pvalue", "result.pvalue"),
+        ("p_value", "result.pvalue"),
+        ("reject", ".differing"),
+        ("effect", ".auc"),
+        ("told", ".auc_sentence"),
+    ],
 )
 def test_an_attribute_that_is_elsewhere_is_named(name, hint):
     explanation = explained(X, Y, n_permutations=99).explain()

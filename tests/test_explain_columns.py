@@ -1,5 +1,6 @@
 """The table of columns: true to its definition, exact over all labelings, and right where shares of an MMD were wrong."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -8,12 +9,15 @@ import pytest
 from scipy import special, stats
 
 from cpmmd import two_sample_test
+from cpmmd.cli.comparison import _say_where
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.layout import Layout
 from cpmmd.explain.column_table import difference_tables
-from cpmmd.explain.columns import (
+from cpmmd.explain.differences import PairDifference
+from cpmmd.explain.effects import distribution_effect, mean_effect, sd_effect, share_effect
+from cpmmd.statistics.columns import (
     adjusted_pvalues,
     category_levels,
     columns_of,
@@ -22,9 +26,8 @@ from cpmmd.explain.columns import (
     read_columns,
     score_columns,
 )
-from cpmmd.explain.differences import PairDifference
-from cpmmd.explain.samples import Sample, distribution_effect, mean_effect, sd_effect, share_effect
-from cpmmd.explain.strata import Strata, UnitSums, ranks_inside
+from cpmmd.statistics.samples import Sample
+from cpmmd.statistics.strata import Strata, UnitSums, ranks_inside
 from where_tables import ALPHA, KINDS, correlated_pair, difference_of, named_by_us, study, table
 
 RNG = np.random.default_rng(5)
@@ -235,7 +238,7 @@ def california(rows, rng):
     )
 
 
-def test_a_small_move_of_one_column_among_fifty_thousand_rows_is_named_alone():
+def test_a_small_move_of_column_among_fifty_thousand_rows_is_named_alone():
     rng = np.random.default_rng(0)
     x, y = california(50_000, rng), california(50_000, rng).with_columns(pl.col("MedValue") + 0.05)
     # Whole units of 100 rows change sides, as in the default test at this size, which takes ten seconds itself.
@@ -336,9 +339,7 @@ def test_a_changed_pair_has_a_sentence_that_says_the_columns_look_alike():
     rng = np.random.default_rng(1)
     x, y = (pl.DataFrame(v, schema=["a", "b", "c"]) for v in correlated_pair(rng, columns=3, correlation=0.8))
     explanation = two_sample_test(x, y, rng=0).explain(names=("march", "april"))
-    assert explanation.where.startswith(
-        "No single column differs, but the correlation of 'a' and 'b' changed ("
-    )
+    assert explanation.where.startswith("No single column differs, but the correlation of 'a' and 'b' changed (")
     assert explanation.differing_pairs[0].words == "more strongly correlated"
     assert not explanation.differing
 
@@ -435,8 +436,14 @@ def pair_of(x, y, **known):
     return PairDifference(("a", "b"), ("a", "b"), 0.002, "more strongly correlated", x, y, significant=True, **known)
 
 
-def test_significant_pairs_are_ordered_by_how_much_their_correlation_changed():
-    """The correlation of 0.9975 that became 0.9985 has the smallest p-value, too, but one of 0 that became 0.6 changed more."""
+@pytest.mark.parametrize(
+    ("close", "far", "first"),
+    [
+        ((0.9975, 0.9985), (0.0, 0.6), ("2", "3")),  # Cohen's q .26 and .69
+        ((0.9, 0.985), (0.0, 0.3), ("0", "1")),  # .97 and .31
+    ],
+)
+def test_significant_pairs_are_ordered_by_how_much_their_correlation_changed(close, far, first):
     rng = np.random.default_rng(14)
 
     def sample(close, far):
@@ -444,8 +451,9 @@ def test_significant_pairs_are_ordered_by_how_much_their_correlation_changed():
         b = close * a + np.sqrt(1 - close**2) * rng.normal(size=1500)
         return np.column_stack([a, b, c, far * c + np.sqrt(1 - far**2) * rng.normal(size=1500)])
 
-    pairs = difference_of(sample(0.9975, 0.0), sample(0.9985, 0.6), rng, count=499).pairs
-    assert [pair.names for pair in pairs if pair.significant] == [("2", "3"), ("0", "1")]
+    pairs = difference_of(sample(close[0], far[0]), sample(close[1], far[1]), rng, count=499).pairs
+    assert {pair.names for pair in pairs if pair.significant} == {("0", "1"), ("2", "3")}
+    assert pairs[0].names == first
     assert pairs[0].pvalue == pairs[1].pvalue
     rest = [pair.pvalue for pair in pairs if not pair.significant]
     assert rest == sorted(rest)
@@ -519,3 +527,30 @@ def test_constants_have_no_effect_however_they_round():
         x, y = Sample(np.full(7, value), np.arange(7)), Sample(np.full(9, value), np.arange(9))
         assert mean_effect(x, y) is None
         assert sd_effect(x, y) is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("design", ["", "strata", "pairs"])
+def test_numbers_whose_squares_overflow_are_explained_like_others(design):
+    rng = np.random.default_rng(19)
+    x, y = rng.normal(size=(120, 2)), rng.normal(size=(120, 2)) * [1, 3] + [1, 0]
+    rows = np.arange(120)
+    given = {"strata": {"strata": (rows % 2, rows % 2)}, "pairs": {"pairs": (rows, rows)}}.get(design, {})
+    small, large = (
+        two_sample_test(unit * x, unit * y, rng=0, n_permutations=99, method="median", **given).explain()
+        for unit in (1.0, 2.0**1000)
+    )
+    assert {column.words for column in small.columns} == {"higher", "more variable"}
+    for column, same in zip(small.columns, large.columns, strict=True):
+        assert (same.words, same.pvalue, same.sd_x) == (column.words, column.pvalue, column.sd_x * 2.0**1000)
+        assert same.effect.value == pytest.approx(column.effect.value)
+        assert same.effect.high == pytest.approx(column.effect.high)
+
+
+def test_the_terminal_shows_that_correlations_differ(capsys):
+    rng = np.random.default_rng(20)
+    explanation = two_sample_test(*rng.normal(size=(2, 40, 2)), rng=0, n_permutations=99, method="median").explain()
+    _say_where(replace(explanation, pairs=(pair_of(0.9989, 0.9990), pair_of(0.2, 0.6))))
+    shown = capsys.readouterr().out
+    for correlation in ("0.9989", "0.9990", "0.20", "0.60"):
+        assert f" {correlation} " in shown

@@ -14,10 +14,10 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
 from cpmmd.explain import strata as strata_module
 from cpmmd.explain.column_table import difference_tables
-from cpmmd.explain.columns import columns_of, read_columns
-from cpmmd.explain.samples import mean_effect, sd_effect, share_effect
-from cpmmd.explain.strata import Strata, ranks_inside
+from cpmmd.explain.effects import mean_effect, sd_effect, share_effect
 from cpmmd.report.content import content
+from cpmmd.statistics.columns import columns_of, read_columns
+from cpmmd.statistics.strata import Strata, ranks_inside
 
 RNG = np.random.default_rng(8)
 MIXES = ([0.6, 0.3, 0.1], [0.1, 0.3, 0.6])

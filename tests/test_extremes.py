@@ -78,3 +78,12 @@ def test_mmdaggs_grid_is_the_authors_from_distances_of_one_on():
     assert bandwidth_grid(cross, 10)[0] == pytest.approx(low / 2)
     np.testing.assert_allclose(bandwidth_grid(cross * 1e-27, 10), bandwidth_grid(cross / cross.max(), 10) * cross.max() * 1e-27)
     assert two_sample_test(X * 1e-27, Y * 1e-27, method=MMDAgg(), rng=0).reject
+
+
+@pytest.mark.parametrize("sizes", [(1e120, 1e-120), (1.0, 1e-170), (1e250, 1.0)], ids=str)
+@pytest.mark.parametrize("method", ["cp-full", "median", "mmdagg", "mmdfuse", "energy"])
+@pytest.mark.filterwarnings("error")
+def test_each_standardised_column_has_a_unit_of_its_own(method, sizes):
+    x, y = DATA.normal(size=(60, 2)) * sizes, DATA.normal((0, 2), 1, size=(60, 2)) * sizes
+    scale = {} if method == "cp-full" else {"scale": "standard"}
+    assert two_sample_test(x, y, method=method, rng=0, n_permutations=99, **scale).reject

@@ -36,11 +36,11 @@ def workbook(**sheets):
 @pytest.mark.parametrize(
     ("index", "said"),
     [
-        ("0 1 2", "counts the rows"),
-        ("5 9 2", "taken for an index"),
-        ("0 1 0", "taken for an index"),  # tables put together keep their numbers
-        ("ann bob eve", "taken for an index"),
-        ("2024-01-01 2024-01-02 2024-01-03", "taken for an index"),
+        ("0 1 2", "numbers the rows"),
+        ("5 9 2", "is an index"),
+        ("0 1 0", "is an index"),  # tables put together keep their numbers
+        ("ann bob eve", "is an index"),
+        ("2024-01-01 2024-01-02 2024-01-03", "is an index"),
     ],
 )
 def test_a_nameless_first_column_is_an_index(tmp_path, index, said):

@@ -13,7 +13,7 @@ from commands import run
 from cpmmd import DriftDetector, DriftMonitor, kernel_matrix_test, power_from_pilot, run_many, two_sample_test
 from cpmmd.data.design import Design, DesignOptions
 from cpmmd.data.pool import read_pool
-from cpmmd.draws.group_sizes import _draw_rows, _keys_by_name, common_sizes, cut_design, cut_groups, pvalue_of_sizes
+from cpmmd.draws.group_sizes import _draw_rows, _keys_by_name, common_sizes, cut_groups, differ_in_size, pvalue_of_sizes
 from cpmmd.draws.labels import Relabelings
 from cpmmd.errors import CpmmdError, InputError
 from cpmmd.statistics.group_means import studentised_distances
@@ -98,7 +98,21 @@ def test_the_size_does_not_depend_on_which_sample_a_group_is_of():
         )
         design = Design(design.unit, design.strata, (design.rows[0], len(design.unit) - design.rows[0]), kind="group")
         found.add(int(common_sizes(design, counts[order])[0]))
-    assert found == {int(np.sort(counts)[1])}  # a tenth of 12 groups is one that may be left out
+    ascending = np.sort(counts)  # a third of 12 groups are 4 that may be left out
+    precision = {int(k): np.sum(counts >= k) / (0.1 + 0.9 / k) for k in ascending[:5]}
+    assert found == {max(precision, key=precision.get)}
+
+
+def test_small_groups_are_left_out_where_that_keeps_more_information():
+    """Sizes 1 to 30 in both samples: cut to the smallest, a group would be one row."""
+    sizes = np.tile(np.arange(1, 31), 2)
+    design = Design(
+        np.repeat(np.arange(60), sizes), np.zeros(60, int), (int(sizes[:30].sum()), int(sizes[30:].sum())), kind="group"
+    )
+    assert common_sizes(design, sizes).tolist() == [6]  # of the 21 sizes allowed: 50 groups of 6 rows
+    unlike = np.repeat([10, 3], [20, 10])
+    design = Design(np.repeat(np.arange(30), unlike), np.zeros(30, int), (200, 30), kind="group")
+    assert common_sizes(design, unlike).tolist() == [3]  # never all groups of a sample
 
 
 def test_the_answer_is_that_of_the_rows_that_are_left():
@@ -142,6 +156,7 @@ def test_the_result_says_what_was_done():
     kept = two_sample_test(x, y, groups=groups, group_sizes="keep", method="median", rng=0)
     assert "group_sizes='keep'" in kept.call
     assert kept.sizes == (200, 30)
+    assert kept.notes[0].startswith("groups differ in size and all their rows are tested: the p-value is exact only if")
 
 
 def test_a_few_tiny_groups_are_left_out():
@@ -249,7 +264,7 @@ def test_blocks_and_plain_rows_are_not_cut():
         assert two_sample_test(x, y, method="median", rng=0, **given).sizes == (41, 30)
     pool = read_pool(x, y)
     assert cut_groups(pool, DesignOptions(), rng) is pool
-    assert cut_design(Design(np.arange(4), np.zeros(4, int), (2, 2)), rng) is None
+    assert not differ_in_size(Design(np.arange(4), np.zeros(4, int), (2, 2)))
 
 
 def test_an_unknown_way_is_refused():

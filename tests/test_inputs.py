@@ -1,6 +1,7 @@
 """Every kind of table gives the same matrix, and preparation sees only the rows it may."""
 
 import datetime as dt
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -254,3 +255,47 @@ def test_columns_of_a_frame_may_be_called_like_patterns():
     np.testing.assert_array_equal(table.numbers[:, [0]].ravel(), [1.0, 2.0, np.nan])
     assert list(table.categories) == ["*"]
     assert len(set(table.numbers[:, [1]].ravel())) == 1
+
+
+def test_a_column_of_two_kinds_says_which():
+    x = pd.DataFrame({"signup": pd.to_datetime(["2024-01-01"] * 3), "age": [1, 2, 3]})
+    y = pd.DataFrame({"signup": ["a", "b", "c"], "age": ["4", "5", "6"]})
+    sentence = (
+        "'age' holds numbers in sample x and text in sample y; column 'signup' holds dates in sample x and text in sample y"
+    )
+    with pytest.raises(CpmmdError, match=sentence):
+        read_pool(x, y)
+
+
+def test_dates_are_not_compared_with_an_arrays_numbers():
+    frame = pd.DataFrame({"day": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"])})
+    for samples in ((frame, np.arange(3.0)), (np.arange(3.0), frame)):
+        with pytest.raises(CpmmdError, match="Text and dates are matched by column name"):
+            read_pool(*samples)
+
+
+def test_an_array_beside_a_frame_is_matched_by_position_with_a_note():
+    frame = pd.DataFrame(ROWS, columns=["a", "b"])
+    assert any("matched by position" in note for note in read_pool(frame, np.array(ROWS)).notes)
+    assert not any("matched by position" in note for note in read_pool(frame, frame).notes)
+
+
+def test_pandas_decimals_and_dates_are_read():
+    zone = dt.timezone(dt.timedelta(hours=12))
+    frame = pd.DataFrame(
+        {
+            "price": pd.Series([Decimal("1.5"), None, Decimal(2)], dtype=object),
+            "day": pd.Series([dt.date(1970, 1, 2), None, dt.date(1970, 1, 3)], dtype=object),
+            "moment": pd.Series([dt.datetime(1970, 1, 2, 12, tzinfo=zone), None, dt.datetime(1970, 1, 3)], dtype=object),
+        }
+    )
+    table = read_table(frame, "x")
+    assert table.dates == {"day", "moment"}
+    np.testing.assert_array_equal(table.numbers, [[1.5, 1, 1], [np.nan] * 3, [2, 2, 2]])
+
+
+def test_very_many_columns_are_read_in_seconds():
+    names = [f"c{i}" for i in range(100_000)]
+    x, y = (pd.DataFrame(np.full((3, len(names)), value), columns=names) for value in (1.0, 2.0))
+    pool = read_pool(x, y[names[::-1]])
+    assert pool.numbers.shape == (6, 100_000)

@@ -195,9 +195,9 @@ BAD = {
     ),
     "amounts and a number": ("a.csv", "a\n1%\n2%\n2.5\n", "amounts in % and others, the first '2.5' in row 3"),
     "dates and text": ("a.csv", "a\n2024-01-01\n2024-01-02\nlater\n", "dates among other values"),
-    "nameless column": ("a.csv", "a,\n5,6\n", "Number 2 of .* has none"),
+    "nameless column": ("a.csv", "a,\n5,6\n", "Column number 2 of .* has no name"),
     "json list of numbers": ("a.json", '[{"a": 1}, 2]', "Item 1 of .* is int. .*records"),
-    "json list without items": ("a.json", "[]", "list without items"),
+    "json list without items": ("a.json", "[]", "an empty list"),
     "json by columns": ("a.json", '{"a": {"0": 1, "1": 2}}', "holds columns, not rows.*records"),
     "pretty json": ("a.json", '{\n"a": 1\n}', "cannot be read as JSON lines"),
     "cut json": ("a.json", '[{"a": 1},', "cannot be read as JSON"),
@@ -212,14 +212,14 @@ BAD = {
         as_workbook(pl.DataFrame({"a": [1, "x"]}, strict=False, schema={"a": pl.Object})),
         "numbers or text",
     ),
-    "index that repeats": ("a.csv", ",v\na,1\na,2\n", "The first of .* has none, and repeats values"),
+    "index that repeats": ("a.csv", ",v\na,1\na,2\n", "The first of .* has no name, and is not an index"),
     "broken json": ("a.jsonl", '{"a": 1}\n{"a":\n', "cannot be read as JSON lines"),
     "cut parquet": ("a.parquet", TABLES["a.parquet"]()[:-5], "cannot be read as a Parquet file"),
     "cut arrow": ("a.arrow", TABLES["a.arrow"]()[:-5], "cannot be read as an Arrow file"),
     "cut gz": ("a.csv.gz", gzip.compress(b"a,b\n1,2\n" * 99)[:-9], "not a complete gzip file"),
     "cut npy": ("a.npy", b"\x93NUMPY\x01\x00v\x00{'descr'", "cannot be read as a numpy file"),
     "cut npz": ("a.npz", b"PK\x03\x04", "cannot be read as a numpy file"),
-    "zipped parquet": ("a.parquet", gzip.compress(b"x"), "Unpack it first"),
+    "zipped parquet": ("a.parquet", gzip.compress(b"x"), "unpack it first"),
     "unknown extension": ("a.xls", b"PK\x03\x04", "extension '.xls'.*format="),
     "no extension": ("a", "a,b\n1,2\n", "no extension.*format="),
 }
@@ -431,7 +431,7 @@ def test_strangers_beside_an_array_are_left_alone(tmp_path):
 
 
 def test_numpy_files_of_another_kind_get_a_sentence(tmp_path):
-    with pytest.raises(InputError, match="does not begin as one"):
+    with pytest.raises(InputError, match="first bytes are not those of one"):
         read_file(written(tmp_path, "a.npy", b"hello"))
     with pytest.raises(InputError, match=r"is an \.npz archive"):
         read_file(written(tmp_path, "b.npy", archive(a_npy=ARRAY)))

@@ -26,12 +26,12 @@ from cpmmd import (  # noqa: E402
     two_sample_test,
 )
 from cpmmd.data.preparation import PreparedPool  # noqa: E402
-from cpmmd.explain.columns import DataColumn  # noqa: E402
 from cpmmd.explain.explanation import _map_notes  # noqa: E402
 from cpmmd.kernels.deep.feature_kernel import column_scales  # noqa: E402
 from cpmmd.kernels.linear_map import LinearMapKernel  # noqa: E402
 from cpmmd.kernels.scaled import ScaledKernel  # noqa: E402
 from cpmmd.selection.ascent import AscentSelector, _Batches, _evaluate, ascend  # noqa: E402
+from cpmmd.statistics.columns import DataColumn  # noqa: E402
 
 FORMS = {"full": LinearMap(), "diagonal": LinearMap(diagonal=True), "low rank": LinearMap(rank=2)}
 every_form = pytest.mark.parametrize("form", FORMS)

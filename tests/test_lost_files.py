@@ -89,10 +89,52 @@ def test_a_full_disk_leaves_no_debris_and_the_old_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(atomic.os, "fsync", full_disk)
-    with pytest.raises(CpmmdError, match="No space left"):
+    with pytest.raises(CpmmdError, match=r"No space left on device.*Free some space"):
         write_whole(tmp_path / "file", b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_bytes() == b"old"
+
+
+KILLED = """
+import os, signal, sys
+from cpmmd.core import atomic
+atomic.os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+atomic.write_whole(sys.argv[1], b"x")
+"""
+WAITING = """
+import sys
+from cpmmd.core import atomic
+def wait(_):
+    print("written", flush=True)
+    sys.stdin.readline()
+atomic.os.fsync = wait
+atomic.write_whole(sys.argv[1], b"theirs")
+"""
+
+
+def test_drafts_of_killed_writers_are_removed_and_those_of_others_stay(tmp_path):
+    assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "a")], check=False).returncode == -9
+    (dead,) = tmp_path.iterdir()
+    other = subprocess.Popen([sys.executable, "-c", WAITING, str(tmp_path / "b")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout.readline() == b"written\n"
+    write_whole(tmp_path / "c", b"ours")
+    assert not dead.exists()
+    assert len(list(tmp_path.iterdir())) == 2  # the file, and the draft of the one that waits
+    other.communicate(b"\n")
+    assert (tmp_path / "b").read_bytes() == b"theirs"
+    assert {path.name for path in tmp_path.iterdir()} == {"b", "c"}
+
+
+def test_a_limit_on_the_size_of_files_is_named(tmp_path):
+    limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+    write = "from cpmmd.core.atomic import write_whole; write_whole(sys.argv[1], bytes(2000))"
+    ran = subprocess.run(
+        [sys.executable, "-c", limited + write, str(tmp_path / "a")], capture_output=True, text=True, check=False
+    )
+    assert "File too large" in ran.stderr
+    assert "ulimit -f" in ran.stderr
+    assert "folder" not in ran.stderr.splitlines()[-1]
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_report_is_written_though_nobody_reads_the_answer(pair, tmp_path):

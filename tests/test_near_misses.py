@@ -75,7 +75,7 @@ def test_an_unknown_keyword_is_a_type_error_as_of_any_function():
 
     assert compare(1, rng=2) == (1, 2)
     assert str(inspect.signature(compare)) == "(x, *, rng=None)"
-    with pytest.raises(TypeError, match=r"compare has no parameter 'seed'. Did you mean 'rng'"):
+    with pytest.raises(TypeError, match=r"compare has no parameter 'seed'\. Did you mean 'rng'"):
         compare(1, seed=2)
 
 

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from cpmmd import two_sample_test
+from cpmmd import equivalence_test, kernel_matrix_test, power_from_pilot, run_many, two_sample_test
 from cpmmd.core.near_names import KEYWORDS, hint_keywords
 
 DATA = np.random.default_rng(0)
@@ -60,3 +60,12 @@ def test_a_hint_names_only_what_the_function_has():
     assert hint_keywords(compare)(1, 2, rng=3, method="median") == (1, 2, "median", 3, None)
     assert hint_keywords(compare).__doc__ == compare.__doc__
     assert not set(KEYWORDS) & set(KEYWORDS.values())
+
+
+@pytest.mark.parametrize("function", [two_sample_test, equivalence_test, run_many, kernel_matrix_test, power_from_pilot])
+@pytest.mark.parametrize("name", ["seed", "random_state"])
+def test_every_question_names_rng(function, name):
+    with pytest.raises(
+        TypeError, match=rf"{function.__name__}\(\) got an unexpected keyword argument '{name}'\. Use rng= instead"
+    ):
+        function(X, Y, **{name: 1})

@@ -1,5 +1,6 @@
 """Results in a notebook: a short repr, and HTML with verdict, where and a picture, from the same content as the report."""
 
+from functools import cache
 from importlib import import_module
 
 import numpy as np
@@ -7,7 +8,18 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cpmmd import kernel_matrix_test, methods, plotting, two_sample_test
+from cpmmd import (
+    DriftDetector,
+    DriftMonitor,
+    equivalence_test,
+    kernel_matrix_test,
+    methods,
+    plotting,
+    power_from_pilot,
+    power_study,
+    run_many,
+    two_sample_test,
+)
 from cpmmd.errors import MissingExtraError
 from cpmmd.explain import explanation
 from helpers import HOSTILE_NAMES, Page, light
@@ -54,6 +66,64 @@ def test_a_kernel_matrix_and_a_missing_matplotlib_show_what_they_can(monkeypatch
 
     monkeypatch.setattr(import_module("cpmmd.report.notebook"), "png_picture", absent)
     assert not Page(two_sample_test(X, Y, rng=0)._repr_html_()).all("img")
+
+
+HOSTILE = "<img src=x onerror=alert(1)>\n" + "long " * 40
+
+
+@cache
+def answers():
+    """Return every value that a notebook's cell may end with, of data whose names are hostile."""
+    x, y = (pd.DataFrame({HOSTILE: values[:, 1], **{f"c{i}": values[:, 0] + i for i in range(30)}}) for values in (X, Y))
+    result = two_sample_test(x, y, n_permutations=99, rng=0)
+    equivalence = equivalence_test(x, y, margin=0.5, rng=0)
+    detector = DriftDetector(rng=0, n_permutations=99).fit(x)
+    checked, failed = detector.check({HOSTILE: y, "broken": x.iloc[:, :1]})
+    pilot = power_from_pilot(x, y, sizes=(30, 120), n_permutations=99, repetitions=2, method="median", rng=0)
+    sample = {"normal": lambda data, n: (data.normal(size=(n, 1)), data.normal(size=(n, 1)))}
+    study = power_study("small", generators=sample, methods={"m": "median"}, sizes=(20,), repetitions=2, n_permutations=99).run()
+    return {
+        "result": result,
+        "explanation": result.explain(),
+        "equivalence": equivalence,
+        "equivalence explained": equivalence.explain(),
+        "batch": detector.test(y, name=HOSTILE),
+        "checked": checked,
+        "failed": failed,
+        "monitor": DriftMonitor(rng=0).fit(x).update(y, name=HOSTILE),
+        "many": run_many({HOSTILE: (x, y), "same": (x, x)}, n_permutations=99, rng=0),
+        "pilot": pilot,
+        "study": study,
+    }
+
+
+ANSWERS = [
+    *("result", "explanation", "equivalence", "equivalence explained", "batch", "checked", "failed", "monitor"),
+    *("many", "pilot", "study"),
+]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_every_answer_has_a_short_repr_and_a_card(name):
+    value = answers()[name]
+    assert len(repr(value)) < 700
+    assert repr(value).startswith("<")
+    page = Page(value._repr_html_())
+    assert {tag for tag, _ in page.tags} <= {"div", "p", "b", "table", "tr", "td", "th", "img"}
+    assert all(image["src"].startswith("data:image/png;base64,") for image in page.all("img"))
+    assert len("".join(page.texts)) < 5000
+
+
+@pytest.mark.parametrize("name", [name for name in ANSWERS if name not in ("pilot", "study")])
+def test_no_answer_is_true_or_false(name):
+    with pytest.raises(TypeError, match="ambiguous"):
+        bool(answers()[name])
+
+
+@pytest.mark.parametrize("name", ["result", "equivalence", "batch", "monitor"])
+def test_every_answer_names_its_pvalue(name):
+    with pytest.raises(AttributeError, match=r"Use \.pvalue instead"):
+        answers()[name].p_value  # noqa: B018
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)

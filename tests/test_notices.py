@@ -69,3 +69,44 @@ def test_a_column_that_names_groups_rows_or_times_is_noticed():
     assert any("'at' looks like the time of each row" in note for note in read_pool(times, times).notes)
     plain = pd.DataFrame({**rows, "site": rng.choice(["a", "b", "c"], 60), "age": rng.integers(20, 80, 60)})
     assert not read_pool(plain, plain.sample(frac=1, random_state=0)).notes
+
+
+def _repeats(x, y):
+    return [note for note in read_pool(x, y).notes if "repeat another row of it exactly" in note]
+
+
+def test_copied_rows_are_noticed():
+    rng = np.random.default_rng(2)
+    for _ in range(30):
+        x, y = rng.normal(size=(500, 3)), rng.normal(size=(500, 3))
+        y[350:] = y[rng.integers(0, 350, 150)]  # a join that repeats 30% of the rows
+        (note,) = _repeats(x, y)
+        assert note.startswith("150 of 500 rows of sample y")
+        assert "groups=" in note
+        assert len(_repeats(y, y[::-1] + 1)) == 2  # both samples went through the join
+
+
+def test_discrete_data_are_not_taken_for_copies():
+    rng, found = np.random.default_rng(3), 0
+    for _ in range(200):
+        levels, decimals, columns = rng.integers(2, 3000), rng.integers(0, 3), rng.integers(1, 4)
+        draws = (
+            lambda rows, shape=(levels, columns): rng.integers(0, shape[0], size=(rows, shape[1])).astype(float),
+            lambda rows, shape=(decimals, columns): np.round(rng.normal(size=(rows, shape[1])), shape[0]),
+            lambda rows, shape=columns: rng.poisson(20, size=(rows, shape)).astype(float),
+        )
+        draw = draws[rng.integers(3)]
+        x, y = draw(rng.integers(20, 600)), draw(rng.integers(20, 600))
+        found += len(_repeats(x, y)) + (len(_repeats(x, y + 1)) if len(np.unique(y)) < 100 else 0)
+    assert not found
+    assert not _repeats(np.repeat([[1.0, 2.0]], 50, axis=0), np.repeat([[1.0, 2.5]], 50, axis=0))
+    x = rng.normal(size=(100, 2))
+    assert not _repeats(x, x)  # rows that stand in both samples are another matter
+
+
+def test_texts_that_are_all_different_are_noticed():
+    frames = [pd.DataFrame({"text": [f"{word} number {i}" for i in range(60)]}) for word in ("review", "comment")]
+    notes = [note for note in read_pool(*frames).notes if "nearly every text in column 'text' is different" in note]
+    assert "embeddings" in notes[0]
+    few = [pd.DataFrame({"text": ["yes", "no", "perhaps"] * 20}) for _ in range(2)]
+    assert not any("nearly every text" in note for note in read_pool(*few).notes)

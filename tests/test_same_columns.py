@@ -96,7 +96,7 @@ def test_codes_give_the_same_from_a_frame_as_from_a_file(tmp_path, name):
 @pytest.mark.parametrize(
     ("values", "note"),
     [
-        (["007", "12"], "codes such as '007' are kept as text; text=... takes it as it is written"),
+        (["007", "12"], "codes such as '007' are kept as text, not read as numbers; text=... takes it as it is written"),
         (["1e5", "12"], "codes such as '1e5' are kept as text"),
         (["$1,250", "$3"], r"amounts in \$ are read as numbers, '\$1,250' as 1250"),
         (["12%", "3%"], "amounts in % are read as numbers, '12%' as 12"),

@@ -45,7 +45,10 @@ def test_three_tables_are_stacked():
 def test_rows_with_missing_values_are_dropped_from_each():
     pool = read_samples({name: frame.drop(columns="site") for name, frame in SAMPLES.items()}, missing="drop")
     assert_holds(pool, EVERY.drop(columns="site").dropna(), (2, 2, 2), kept=[0, 1, 0, 1, 0, 2])
-    assert pool.notes[:2] == ("2 of 4 rows of sample a dropped for missing values", "1 of 3 rows of sample c dropped for missing values")
+    assert pool.notes[:2] == (
+        "2 of 4 rows of sample a dropped for missing values",
+        "1 of 3 rows of sample c dropped for missing values",
+    )
     found = r"a: 1 in sample a', 'c: 1 in sample a', 'c: 1 in sample c', the first in row 2 of sample a"
     with pytest.raises(InputError, match=found):
         read_samples({name: frame.drop(columns="site") for name, frame in SAMPLES.items()})
@@ -97,4 +100,6 @@ def test_notices_look_into_every_sample():
     assert any("rows depend on each other" in note for note in pool.notes)
     assert block_length(pool).rows > 20
     names = {s: pd.DataFrame({"v": rng.normal(size=40), "who": np.repeat([f"{s}{i}" for i in range(10)], 4)}) for s in "abc"}
-    assert any("its 10, 10 and 10 values repeat inside a sample and are never in two" in note for note in read_samples(names).notes)
+    assert any(
+        "its 10, 10 and 10 values repeat inside a sample and are never in two" in note for note in read_samples(names).notes
+    )

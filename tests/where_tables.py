@@ -10,7 +10,7 @@ from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
 from cpmmd.explain.column_table import difference_tables
-from cpmmd.explain.columns import columns_of
+from cpmmd.statistics.columns import columns_of
 
 KINDS = ("mean", "scale", "shape", "level", "missing")
 COLUMNS, CHANGED, ROWS, ALPHA = 20, 3, 300, 0.05

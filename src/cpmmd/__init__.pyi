@@ -22,6 +22,8 @@ from .monitoring.monitor import DriftMonitor as DriftMonitor
 from .monitoring.monitor import MonitorFile as MonitorFile
 from .procedures.fixed import EnergyTest as EnergyTest
 from .procedures.fixed import MedianTest as MedianTest
+from .procedures.full_sample import AdditiveClass as AdditiveClass
+from .procedures.full_sample import ColumnsClass as ColumnsClass
 from .procedures.full_sample import FullSampleTest as FullSampleTest
 from .procedures.full_sample import KernelClass as KernelClass
 from .procedures.group_means import GroupMeansTest as GroupMeansTest

@@ -24,8 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def same_as_reference(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Return a function of data that fails unless they have the distribution of the reference kept for this test.
 
-    ``same_as_reference(data, name=None, **options)``: options are those of :func:`cpmmd.testing.assert_same_distribution`; ``name``
-    tells several references of one test apart. ``pytest --update-references`` writes them into ``references/`` beside the test.
+    ``same_as_reference(data, name=None, **options)`` passes options to :func:`cpmmd.testing.assert_same_distribution`; ``name``
+    distinguishes several references of one test. ``pytest --update-references`` writes them into ``references/`` beside the test.
     """
 
     def check(data: Any, name: str | None = None, **options: Any) -> None:

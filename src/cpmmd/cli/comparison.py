@@ -182,10 +182,7 @@ def _say_where(explanation: Explanation) -> None:
         say(f"  ... and {pluralize(left, 'more column')} (--json and --report have all); p is adjusted for all columns")
     if explanation.compared:
         say(f"  Here {explanation.compared}.")
-    pairs = [
-        (" and ".join(p.labels), p.words, f"{p.correlation_x:.2f}", f"{p.correlation_y:.2f}", probability(p.pvalue))
-        for p in explanation.differing_pairs[:TOP]
-    ]
+    pairs = [(" and ".join(p.labels), p.words, *p.correlations, probability(p.pvalue)) for p in explanation.differing_pairs[:TOP]]
     if pairs:
         say()
         say_table(("pair", f"in {names[1]} they", *names, "p"), pairs, right=(2, 3, 4))

@@ -159,7 +159,7 @@ def _array(value: object, table: Table, sample: str, samples: Sequence[str], par
 
 
 def _as_array(values: object) -> Values:
-    """Return values as an array in which missing ones can still be told: numpy makes text of NaN beside text."""
+    """Return values as an array that keeps missing values: numpy makes text of NaN beside text."""
     if isinstance(values, np.ma.MaskedArray):
         return np.array(values.tolist(), dtype=object)  # None where it is masked
     if isinstance(values, (list, tuple)) and any(is_missing(v) for v in values):

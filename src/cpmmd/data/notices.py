@@ -21,7 +21,7 @@ from scipy import special
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.data.numbers import Values
-from cpmmd.errors import Note, ParameterReference
+from cpmmd.errors import Note, ParameterReference, SampleName
 
 if TYPE_CHECKING:
     from cpmmd.data.pool import Pool
@@ -41,6 +41,12 @@ PATIENCE = 50  # lags without one that counts
 LAGS = 3
 FALSE_NOTE = 0.001  # chance of a note on independent rows, shared over columns and lags
 FEWEST_ROWS = 20  # of all samples: fewer cannot show it
+ALL_DIFFERENT = 0.9  # share of the rows whose texts are different
+REPEATED = 0.02  # share of a sample's rows that are copies, from which that is noted
+MOST_COPIES = 5  # rows of a sample for each different one: beyond it data are discrete
+FEWEST_PAIRS = 5  # of equal rows that are more than chance
+LARGE = 1e9  # numbers beyond it are whole ones, as far as decimals go
+NOT_CENTS = 1e-6  # from where a number has more than two decimals
 FEWEST_LEVELS = 3  # of a column that names groups, in each sample
 
 
@@ -49,7 +55,61 @@ def notices(pool: Pool) -> tuple[str, ...]:
     if sum(pool.sizes) < FEWEST_ROWS:
         return ()
     named = telling_columns(pool)
-    return (*named.values(), *_dependent(pool, tuple(named)))
+    return (*named.values(), *_all_different(pool), *_repeated(pool), *_dependent(pool, tuple(named)))
+
+
+def _all_different(pool: Pool) -> Iterator[Note]:
+    """Yield a note on each text column whose values hardly ever repeat: nothing in it can be compared."""
+    for column, values in pool.categories.items():
+        if len(set(values)) > ALL_DIFFERENT * len(values):
+            yield Note(
+                "nearly every text in column {column!r} is different, and texts are only compared as equal or not: no difference "
+                "in it can be found. Pass numbers in its place, such as embeddings, or a transformer with {preprocess}",
+                column=column,
+                preprocess=ParameterReference("preprocess"),
+            )
+
+
+def _repeated(pool: Pool) -> Iterator[Note]:
+    """Yield a note on each sample that repeats its own rows far more often than it shares rows with the others.
+
+    Discrete data repeat by chance, between samples as much as within them, or within each where the samples differ. Rows that a
+    join has copied repeat in their own sample only, a few times each.
+    """
+    most = max(FEWEST_ROWS, min(LONG, CELLS // len(pool.columns)))
+    rows = [start + np.arange(min(size, most)) for start, size in zip(np.cumsum([0, *pool.sizes]), pool.sizes, strict=False)]
+    numbers = pool.numbers[np.concatenate(rows)] + 0.0  # no negative zero
+    cents = 100 * np.clip(numbers, -LARGE, LARGE)
+    continuous = bool((np.abs(cents - np.round(cents)) > NOT_CENTS).mean(axis=0).max(initial=0.0) > 1 / 2)
+    texts = [np.unique([str(v) for v in some[np.concatenate(rows)]], return_inverse=True)[1] for some in pool.categories.values()]
+    table = np.ascontiguousarray(np.column_stack([numbers, *texts]))
+    keys = np.unique(table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel(), return_inverse=True)[1].ravel()
+    ends = np.cumsum([len(part) for part in rows])
+    counts = np.array([np.bincount(part, minlength=keys.max() + 1) for part in np.split(keys, ends[:-1])], dtype=np.float64)
+    sizes = counts.sum(axis=1)
+    # Pairs of rows of a sample that are equal, and the share of such pairs: at most so much, where there are few.
+    within = (counts * (counts - 1)).sum(axis=1) / 2
+    usual_within = _at_most(within) / (sizes * (sizes - 1) / 2)
+    for i, own in enumerate(counts):
+        n, others = sizes[i], counts.sum(axis=0) - own
+        usual, distinct = _at_most(own @ others) / (n * others.sum()), np.count_nonzero(own)
+        if not continuous:
+            usual = max(usual, np.delete(usual_within, i).max())
+        copied = n - distinct >= REPEATED * n and n <= MOST_COPIES * distinct
+        if copied and within[i] > FEWEST_PAIRS + 3 * usual * n * (n - 1) / 2:
+            yield Note(
+                "{rows} of {total} rows of {sample} repeat another row of it exactly, and hardly any are in both samples: copied "
+                "records make the test reject too often. Drop the copies, or give all copies of a record one name in {groups}",
+                rows=int(n - distinct),
+                total=int(n),
+                sample=SampleName("xy"[i] if len(counts) == 2 else f"sample {i + 1}"),
+                groups=ParameterReference("groups"),
+            )
+
+
+def _at_most(count: Array) -> Array:
+    """Return the largest mean of which a count is no surprise."""
+    return np.asarray(count + 2 * np.sqrt(count) + 3)
 
 
 def telling_columns(pool: Pool) -> dict[str, str]:

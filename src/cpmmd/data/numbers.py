@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -48,7 +49,7 @@ def category_text(value: object) -> str | None:
 
 def is_number(value: object) -> bool:
     """Whether a value is a boolean or a number."""
-    return isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
+    return isinstance(value, (bool, int, float, Decimal, np.bool_, np.integer, np.floating))
 
 
 def beyond_exact(values: Iterable[object]) -> bool:

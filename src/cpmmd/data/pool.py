@@ -15,6 +15,7 @@ from cpmmd.data.missing import IMPUTE, check_present, drop_missing, find_missing
 from cpmmd.data.notices import block_length, notices, telling_columns
 from cpmmd.data.numbers import Chosen, Numbers, StackedNumbers
 from cpmmd.data.preparation import pooled_levels
+from cpmmd.data.preprocessing import Transformer
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import DeferredText, Field, InputError, SampleName, Words, name_some
 
@@ -22,15 +23,16 @@ OTHER_COLUMNS = (
     "{Both} samples must have the same columns. Got {m} in {x} and {n} in {y}{difference}; drop or add columns so that they "
     "match."
 )
-OTHER_KIND = (
-    "A column must be of one kind in {both} samples. {clash} are numbers, dates or text in one and something else in the other; "
-    "convert them."
-)
+OTHER_KIND = "A column must be of one kind in {both} samples, numbers, dates or text. {clash}. Convert it in one of them."
+BY_POSITION = "columns are matched by position: only some of the samples have column names"
 LONG_BLOCKS = (
     "Rows of {both} samples must be enough for blocks that are as long as rows depend on each other. They do so over about "
     "{length} rows ({trait}), and the {smaller} sample has {rows}. Take several times {length} rows of each sample, name "
     "separate runs with {groups}, or the part of the day or week that a row is of with {strata}."
 )
+
+
+MOST_NAMED = 3  # columns of another kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,7 @@ class Pool:
     kinds: Mapping[str, str] = field(default_factory=dict)  # which columns are ``"integer"`` or ``"boolean"``
     kept: Rows | None = None  # the rows' numbers in their own sample as it came; None when no row was left out
     open_ended: bool = False  # other rows will be encoded later: categories keep a level for what they may bring
+    preprocess: Transformer | None = None  # what makes numbers of the rows before they are compared; not fitted
     design: Design | None = None  # which permutations are allowed; None allows all
 
     @property
@@ -67,9 +70,16 @@ class Pool:
         return (*self.number_names, *self.categories)
 
 
-def read_pool(x: object, y: object, *, missing: str = "error", design: DesignOptions | None = None) -> Pool:
+def read_pool(
+    x: object,
+    y: object,
+    *,
+    missing: str = "error",
+    design: DesignOptions | None = None,
+    preprocess: Transformer | None = None,
+) -> Pool:
     """Read two samples, match their columns, deal with missing values, and make the design."""
-    return read_samples({"x": x, "y": y}, missing=missing, design=design)
+    return replace(read_samples({"x": x, "y": y}, missing=missing, design=design), preprocess=preprocess)
 
 
 def read_samples(samples: Mapping[str, object], *, missing: str = "error", design: DesignOptions | None = None) -> Pool:
@@ -80,7 +90,8 @@ def read_samples(samples: Mapping[str, object], *, missing: str = "error", desig
     tables, notes = check_tables(match_columns(read), missing=missing)
     tables, left = _in_whole_pairs(tables, range(len(tables)))
     pool = apply_design(tables, asked, (*notes, *left))
-    pool = replace(pool, notes=(*pool.notes, *pooled_levels(pool)))
+    by_position = (BY_POSITION,) if len({table.named for table in read.values()}) > 1 else ()
+    pool = replace(pool, notes=(*pool.notes, *by_position, *pooled_levels(pool)))
     return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
 
 
@@ -105,9 +116,11 @@ def _match(tables: Mapping[str, Table], names: tuple[str, str]) -> Table:
     if len(a.names) != len(b.names):
         raise InputError(OTHER_COLUMNS, **fields, m=len(a.names), n=len(b.names))
     if not (a.named and b.named):
-        if a.categories or b.categories:
-            frames = f"pass {which} samples as data frames. Got one array and one frame."
-            raise InputError(f"Text columns are matched by name: {frames}")
+        if a.categories or b.categories or a.dates or b.dates:
+            rule = (
+                "Text and dates are matched by column name. Got an array beside a data frame; pass {both} samples as data frames."
+            )
+            raise InputError(rule, both=which)
         if a.row_shape != b.row_shape:
             shapes = "{Both} samples must have rows of one shape. Got {of_x} in {x} and {of_y} in {y}."
             raise InputError(shapes, **fields, of_x=a.row_shape, of_y=b.row_shape)
@@ -116,8 +129,10 @@ def _match(tables: Mapping[str, Table], names: tuple[str, str]) -> Table:
         raise InputError("{Both} samples must have the same column names{difference}; rename or drop columns.", **fields)
     clash = sorted(set(a.number_names) & set(b.categories) | set(b.number_names) & set(a.categories) | (a.dates ^ b.dates))
     if clash:
-        raise InputError(OTHER_KIND, both=which, clash=name_some(clash))
-    order = np.array([b.number_names.index(name) for name in a.number_names], dtype=int)
+        kinds = [(column, a.kind(column), b.kind(column)) for column in clash]
+        raise InputError(OTHER_KIND, column=clash[0], both=which, clash=DeferredText(_say_kinds, names, kinds))
+    place = {name: j for j, name in enumerate(b.number_names)}
+    order = np.array([place[name] for name in a.number_names], dtype=int)
     return replace(b, numbers=Chosen(b.numbers, columns=order), number_names=a.number_names)
 
 
@@ -125,6 +140,14 @@ def _say_difference(words: Words, only: tuple[tuple[str, list[str]], ...]) -> st
     """Say which columns only one of two samples has, in brackets."""
     parts = [f"only in {words.sample(name)}: {name_some(sorted(columns))}" for name, columns in only if columns]
     return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _say_kinds(words: Words, names: tuple[str, str], kinds: list[tuple[str, str, str]]) -> str:
+    """Say of which kind columns are in each of two samples."""
+    x, y = map(words.sample, names)
+    parts = [f"column {column!r} holds {of_x} in {x} and {of_y} in {y}" for column, of_x, of_y in kinds[:MOST_NAMED]]
+    more = f", and {len(kinds) - MOST_NAMED} more differ" if len(kinds) > MOST_NAMED else ""
+    return ("; ".join(parts) + more).replace("column", "Column", 1)
 
 
 def check_tables(tables: Mapping[str, Table], *, missing: str) -> tuple[list[Table], tuple[str, ...]]:

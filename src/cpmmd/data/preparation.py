@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array, Labels, Objects, Rows
-from cpmmd.data.numbers import Numbers
+from cpmmd.data.numbers import Chosen, Matrix, Numbers
+from cpmmd.data.preprocessing import Transformer, apply_transformer, fit_transformer
 from cpmmd.errors import InputError, Note
 
 if TYPE_CHECKING:
@@ -74,21 +75,34 @@ class Preparation:
     # positions of the number columns that had missing values among the fitted rows: each gets a column that says so
     indicators: tuple[int, ...]
     levels: Mapping[str, tuple[str, ...]]  # names of each category's features: see :func:`_levels`
+    transformer: Transformer | None = None  # fitted; what it makes of the rows is then scaled, and the other fields are of that
 
     @classmethod
     def fit(cls, samples: Pool, rows: Rows | None = None, *, scale: str | None = None) -> Preparation:
         """Fit on some rows of the pool (all of them when None)."""
         validation.scale(scale)
+        if samples.preprocess is not None:
+            fitted_rows = np.arange(sum(samples.sizes)) if rows is None else rows
+            transformer = fit_transformer(samples.preprocess, samples, fitted_rows)
+            made = _transformed(samples, apply_transformer(transformer, samples, fitted_rows))
+            return replace(cls.fit(made, scale=scale), transformer=transformer)
         numbers = samples.numbers
-        unit = _unit(numbers, rows)
-        fill, mean, deviation, absent = _moments(samples, rows, unit)
+        units, unit = _units(numbers, rows)
+        fill, mean, deviation, absent = _moments(samples, rows, units)
         is_date = np.array([name in samples.dates for name in samples.number_names], dtype=bool)
         origin, divisor = np.where(is_date, fill, 0.0), np.full(len(fill), unit)
         if scale == "standard":
             origin, divisor = mean, deviation
         fitted = slice(None) if rows is None else rows
         levels = {c: _levels(v[fitted], len(numbers), samples.open_ended) for c, v in samples.categories.items()}
-        return cls(samples.number_names, fill, origin, np.where(divisor > 0, divisor, unit), absent, levels)
+        return cls(
+            samples.number_names,
+            fill,
+            origin,
+            np.where(divisor > 0, divisor, units if scale == "standard" else unit),
+            absent,
+            levels,
+        )
 
     @property
     def feature_columns(self) -> tuple[str, ...]:
@@ -109,6 +123,9 @@ class Preparation:
 
     def transform(self, samples: Pool, rows: Rows | None = None) -> Array:
         """Return the matrix of some rows of the pool (all of them when None)."""
+        if self.transformer is not None:
+            made = apply_transformer(self.transformer, samples, np.arange(sum(samples.sizes)) if rows is None else rows)
+            return replace(self, transformer=None).transform(_transformed(samples, made))
         numbers = np.asarray(samples.numbers) if rows is None else samples.numbers[rows]
         absent = np.isnan(numbers)
         filled = np.where(absent, self.fill, numbers) if absent.any() else numbers
@@ -122,38 +139,56 @@ class Preparation:
         return matrix
 
 
-def _moments(samples: Pool, rows: Rows | None, unit: float) -> tuple[Array, Array, Array, tuple[int, ...]]:
+def _transformed(samples: Pool, made: Array) -> Pool:
+    """Return the numbers that a transformer made in place of a pool's columns."""
+    names = tuple(str(j) for j in range(made.shape[1]))
+    return replace(samples, numbers=Matrix(made), number_names=names, dates=frozenset(), categories={}, preprocess=None)
+
+
+def _moments(samples: Pool, rows: Rows | None, units: Array) -> tuple[Array, Array, Array, tuple[int, ...]]:
     """Return median, mean and standard deviation of each number column, and the columns with missing values.
 
-    They are taken over some rows of the pool, in ``unit`` so that squares are finite; of many rows in passes over blocks.
+    They are taken over some rows of the pool, each in its unit so that squares are finite; of many rows in passes over blocks.
     """
     numbers = samples.numbers
     count, width = (len(numbers) if rows is None else len(rows)), numbers.shape[1]
     if count * width > WHOLE_VALUES:
-        mean = sum(((block / unit).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
+        mean = sum(((block / units).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width)) / count
         if not np.isnan(mean).any():  # nothing is missing, so the median only says where dates begin
-            squares = sum((np.square(block / unit - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
-            return mean * unit, mean * unit, np.sqrt(squares / count) * unit, ()
+            squares = sum((np.square(block / units - mean).sum(axis=0) for block in numbers.blocks(rows)), np.zeros(width))
+            return mean * units, mean * units, np.sqrt(squares / count) * units, ()
     whole = np.asarray(numbers) if rows is None else numbers[rows]
     absent = np.isnan(whole)
-    fill = np.array([np.median(c[~a]) if not a.all() else 0.0 for c, a in zip(whole.T, absent.T, strict=True)])
+    incomplete = np.flatnonzero(absent.any(axis=0))
+    fill = np.median(whole, axis=0)
+    for j in incomplete:
+        fill[j] = np.median(whole[~absent[:, j], j]) if not absent[:, j].all() else 0.0
     filled = np.where(absent, fill, whole)
     with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are refused when they are transformed
-        mean, deviation = (filled / unit).mean(axis=0) * unit, (filled / unit).std(axis=0) * unit
-    return fill, mean, deviation, tuple(np.flatnonzero(absent.any(axis=0)).tolist())
+        mean, deviation = (filled / units).mean(axis=0) * units, (filled / units).std(axis=0) * units
+    return fill, mean, deviation, tuple(incomplete.tolist())
 
 
-def _unit(numbers: Numbers, rows: Rows | None) -> float:
-    """Return 1, or a power of two near the typical size of values so large or small that their squares leave double precision.
+def _units(numbers: Numbers, rows: Rows | None) -> tuple[Array, float]:
+    """Return a unit for each column and one for all: 1, or a power of two near the typical size of very large or small values.
 
     Distances, bandwidths and standard deviations are then computed in that unit, exactly as for values of ordinary size. One
     wild value among ordinary ones is no reason for another unit: it would hide the rest.
     """
-    largest = max((float(np.nanmax(np.abs(block), initial=0.0)) for block in numbers.blocks(rows)), default=0.0)
-    if ORDINARY[0] < largest < ORDINARY[1] or largest == 0.0:
-        return 1.0
-    sizes = np.concatenate([np.abs(block[np.isfinite(block) & (block != 0)]) for block in numbers.blocks(rows)])
-    typical = float(np.median(sizes))
+    largest = np.zeros(numbers.shape[1])
+    for block in numbers.blocks(rows):
+        largest = np.fmax(largest, np.fmax.reduce(np.abs(block), axis=0))
+    ordinary = (largest == 0.0) | ((ORDINARY[0] < largest) & (largest < ORDINARY[1]))
+    units = np.ones(len(largest))
+    for j in np.flatnonzero(~ordinary):
+        units[j] = _unit_of(numbers, rows, np.array([j]))
+    most = float(largest.max(initial=0.0))
+    return units, 1.0 if ORDINARY[0] < most < ORDINARY[1] or most == 0.0 else _unit_of(numbers, rows, np.arange(len(largest)))
+
+
+def _unit_of(numbers: Numbers, rows: Rows | None, columns: Rows) -> float:
+    values = np.abs(Chosen(numbers, rows, columns).take(np.arange(len(numbers) if rows is None else len(rows))))
+    typical = float(np.median(values[np.isfinite(values) & (values != 0)]))
     return 1.0 if ORDINARY[0] < typical < ORDINARY[1] else float(2.0 ** np.floor(np.log2(typical)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from os import PathLike
 from typing import Any, TypeAlias
 
@@ -67,6 +68,10 @@ class Table:
         """All column names, numeric ones first."""
         return (*self.number_names, *self.categories)
 
+    def kind(self, column: str) -> str:
+        """Return what a column holds: numbers, dates or text."""
+        return "text" if column in self.categories else "dates" if column in self.dates else "numbers"
+
     def take(self, rows: Rows | Labels) -> Table:
         """Return some rows, by number or by mask."""
         chosen: Rows = np.arange(self.rows)[rows]
@@ -129,6 +134,10 @@ def from_frame(frame: Frame, name: str, only: Collection[str] | None = None) -> 
         )
     if not columns:
         raise InputError("{Sample} must have at least one column. Got none.", sample=name)
+    native = list(getattr(frame.to_native(), "dtypes", ()))
+    if only is None and native and all(isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in native):
+        # pandas floats: one by one, 100,000 columns would take minutes
+        return Table(Matrix(frame.to_numpy()), (*columns,), frozenset(), {}, True, (len(columns),), columns=(*columns,))
     # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
     series = zip(columns, frame.iter_columns(), strict=True)
     read = {c: _without_zone(s.alias("")) for c, s in series if only is None or c in only}  # polars: ^a$ is a pattern
@@ -172,6 +181,8 @@ def _kind(series: Series, column: str, name: str) -> str:
     present = [v for v in series.to_list() if not is_missing(v)]
     if all(map(is_number, present)):  # a pandas object column of numbers, or nothing at all
         return "number"
+    if all(isinstance(v, date) for v in present):  # a pandas object column; moments are dates too
+        return "date"
     if dtype == nw.Object and all(is_number(v) or isinstance(v, str) for v in present):
         _check_unmixed(series, column, name)
         return "category"
@@ -207,9 +218,14 @@ def _as_numbers(series: Series, kind: str, label: str, name: str) -> list[Values
 def as_days(stamps: Values) -> Array:
     """Return dates in days, NaN where missing."""
     if stamps.dtype.kind == "O":  # Arrow's dates in pandas, missing ones marked by something else than a date
-        stamps = np.array([None if is_missing(stamp) else stamp for stamp in stamps], dtype="datetime64[us]")
+        stamps = np.array([None if is_missing(stamp) else _in_utc(stamp) for stamp in stamps], dtype="datetime64[us]")
     moments = stamps.astype("datetime64[us]")
     return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / (1e6 * SECONDS_A_DAY))
+
+
+def _in_utc(stamp: date) -> date:
+    """Return a moment of a time zone as that of UTC, without its zone."""
+    return stamp.astimezone(UTC).replace(tzinfo=None) if isinstance(stamp, datetime) and stamp.tzinfo is not None else stamp
 
 
 def _too_long(name: str, column: str | None = None) -> InputError:

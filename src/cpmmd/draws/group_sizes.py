@@ -14,9 +14,18 @@ from cpmmd.data.pool import Pool, take_rows
 from cpmmd.draws.labels import Relabelings, units_by_stratum
 from cpmmd.errors import Note, ParameterReference
 
-SPARED = 0.1  # share of the smaller sample's groups that may be left out, so that a few tiny groups do not cut all others
+LEFT_OUT = (
+    1 / 3
+)  # share of the smaller sample's groups that may be left out, so that small groups do not cut all others to their size
+# Assumed between the rows of a group, to weigh groups against their rows: the variance of a mean of s rows is r + (1 - r) / s. A
+# wrong guess costs power only.
+INTRACLASS_CORRELATION = 0.1
 PERMUTATIONS = 999  # of the test of sizes
 THRESHOLDS = 32  # sizes at which distributions are compared, at most
+KEPT_NOTE = (
+    "groups differ in size and all their rows are tested: the p-value is exact only if groups were assigned to the samples at "
+    "random, or sizes have the same distribution in both"
+)
 CUT_NOTE = (
     "{kind} have {of_x} in the first sample and {of_y} in the second. Only groups of one size are exchangeable, so each was cut "
     "to {size}, drawn at random{smaller}: {kept_x} of {rows_x} and {kept_y} of {rows_y} are compared. An exact test of the sizes "
@@ -25,26 +34,31 @@ CUT_NOTE = (
 
 
 def cut_groups(pool: Pool, asked: DesignOptions, rng: np.random.Generator, *, names: Objects | None = None) -> Pool:
-    """Return the pool with groups of one size in each stratum; the same pool where they are so already."""
-    found = None if pool.design is None or asked.group_sizes != CUT else cut_design(pool.design, rng, names=names)
-    if found is None:
+    """Return the pool with groups of one size in each stratum; the same pool where they are so already, or are to be kept."""
+    if pool.design is None or not differ_in_size(pool.design):
         return pool
-    rows, design, note = found
+    if asked.group_sizes != CUT:
+        return replace(pool, notes=(*pool.notes, KEPT_NOTE))
+    rows, design, note = cut_design(pool.design, rng, names=names)
     return replace(take_rows(pool, rows), design=design, notes=(*pool.notes, note))
 
 
-def cut_design(design: Design, rng: np.random.Generator, *, names: Objects | None = None) -> tuple[Rows, Design, Note] | None:
-    """Return rows of groups, or of the two sides of pairs, such that all are of one size in each stratum; None where all are.
+def differ_in_size(design: Design) -> bool:
+    """Whether groups, or the two sides of pairs, differ in their numbers of rows inside a stratum."""
+    counts = np.bincount(design.unit, minlength=design.size)
+    largest = np.zeros(int(design.strata.max()) + 1, dtype=np.intp)
+    np.maximum.at(largest, design.strata, counts)
+    return design.kind in (GROUP, PAIR) and bool((counts < largest[design.strata]).any())
+
+
+def cut_design(design: Design, rng: np.random.Generator, *, names: Objects | None = None) -> tuple[Rows, Design, Note]:
+    """Return rows of groups, or of the two sides of pairs, such that all are of one size in each stratum, and their design.
 
     Rows are drawn from a stream that ``rng`` spawns. With ``names``, the group of each row, the rows of a group are taken in an
     order that depends on the generator and its name alone: a monitor tests a group several times, with the same rows first.
     """
-    if design.kind not in (GROUP, PAIR):
-        return None
     counts = np.bincount(design.unit, minlength=design.size)
     size = common_sizes(design, counts)[design.strata]
-    if (counts == size).all():
-        return None
     row_stream, size_stream = rng.spawn(2)
     keys = row_stream.random(len(design.unit)) if names is None else _keys_by_name(names, int(row_stream.integers(2**63)))
     rows = _draw_rows(design.unit, keys, np.where(counts < size, 0, size))
@@ -56,17 +70,25 @@ def cut_design(design: Design, rng: np.random.Generator, *, names: Objects | Non
 
 
 def common_sizes(design: Design, counts: Rows) -> Rows:
-    """Return the size that units of each stratum are cut to; smaller ones are left out, a tenth of the smaller sample's at most.
+    """Return the size that units of each stratum are cut to; smaller ones are left out, a third of the smaller sample's at most.
 
-    It depends on all sizes of the stratum and on how many units each sample has, never on which sample a unit is of.
+    Of the sizes that this allows, it is the one at which the means of the groups left have the most precision. It depends on all
+    sizes of the stratum and on how many units each sample has, never on which sample a unit is of.
     """
     order = np.lexsort((counts, design.strata))
     strata = design.strata[order]
     starts = np.flatnonzero(np.diff(strata, prepend=-1))
     of_x = np.bincount(design.strata[: design.first], minlength=len(starts))
     of_y = np.bincount(design.strata[design.first :], minlength=len(starts))
-    spared = (SPARED * np.minimum(of_x, of_y)).astype(np.intp)
-    return np.asarray(counts[order][starts + spared])
+    most = (LEFT_OUT * np.minimum(of_x, of_y)).astype(np.intp)
+    ascending = counts[order]
+    sizes = ascending[starts].copy()
+    for stratum in np.flatnonzero(most):
+        own = ascending[starts[stratum] : starts[stratum] + of_x[stratum] + of_y[stratum]]
+        left = len(own) - np.searchsorted(own, own[: most[stratum] + 1])
+        variance = INTRACLASS_CORRELATION + (1 - INTRACLASS_CORRELATION) / own[: most[stratum] + 1]
+        sizes[stratum] = own[np.argmax(left / variance)]
+    return sizes
 
 
 def _draw_rows(unit: Rows, keys: Array, take: Rows) -> Rows:

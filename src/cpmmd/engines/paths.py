@@ -8,7 +8,7 @@ spectral parameters need, and linear in the rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -51,6 +51,13 @@ class MemberPath:
     def plain(cls, family: ScaleFamily, bandwidths: Array, mmd2: Array) -> MemberPath:
         """Return a path of bandwidths alone."""
         return cls(family, bandwidths, mmd2, np.full(len(bandwidths), UNREGULARISED))
+
+    def summed(self) -> MemberPath:
+        """Return the path as one kernel, the sum of its members, each divided by its spread; named by the one in the middle."""
+        spread = self.mmd2.std(axis=1, keepdims=True)
+        total = (self.mmd2 / np.where(spread > 0, spread, 1.0)).sum(axis=0, keepdims=True)
+        middle = slice(len(self.bandwidths) // 2, len(self.bandwidths) // 2 + 1)
+        return replace(self, bandwidths=self.bandwidths[middle], gammas=self.gammas[middle], mmd2=total)
 
     def kernel(self, position: int) -> Kernel:
         """Return the kernel of one member."""

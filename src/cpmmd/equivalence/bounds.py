@@ -42,7 +42,7 @@ class Coordinates:
             found = {MISSING if value is None else value for value in pool.categories[name]}
             if pooled := found.difference(kept):
                 raise InputError(
-                    "Equivalence needs every level by itself. Column {name} has {count} levels, and the {rare} rarest share one, "
+                    "Equivalence needs each level by itself. Column {name} has {count} levels, and the {rare} rarest are pooled, "
                     "which hides differences among them. Merge its levels into fewer, or leave the column out.",
                     name=repr(sanitize(name)),
                     count=len(found),

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.near_names import NearNames
 from cpmmd.core.plain import NoTruthValue, PlainDict, PlainValue, plain_dict
 from cpmmd.core.text import NAME, pluralize, sanitize
 from cpmmd.equivalence.bounds import ColumnEquivalence, JointEquivalence, auc_of_shift
@@ -28,6 +29,12 @@ class EquivalenceExplanation(NoTruthValue, PlainValue):
     def __repr__(self) -> str:
         return f"<EquivalenceExplanation: {self.sentence} {pluralize(len(self.columns), 'column')}; print it for all>"
 
+    def _repr_html_(self) -> str:
+        from cpmmd.report.notebook import table_card
+
+        rows = [{"column": _called(c.name), "what differs": c.meaning, "from": c.low, "to": c.high} for c in self.columns]
+        return table_card(self.sentence, ["Intervals are in standard deviations."], rows)
+
     def __str__(self) -> str:
         lines = [
             f"  {_called(c.name, 24):<24} {c.meaning}: {c.low:+.3g} to {c.high:+.3g} standard deviations"
@@ -38,7 +45,7 @@ class EquivalenceExplanation(NoTruthValue, PlainValue):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EquivalenceResult(NoTruthValue):
+class EquivalenceResult(NoTruthValue, NearNames):
     """The answer of an equivalence test.
 
     Examples
@@ -156,6 +163,11 @@ class EquivalenceResult(NoTruthValue):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.verdict[:-1]}; {self._shape}>"
+
+    def _repr_html_(self) -> str:
+        from cpmmd.report.notebook import page_card
+
+        return page_card(_page(self, title=None, command=None))
 
     @property
     def _shape(self) -> str:

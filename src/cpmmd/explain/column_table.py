@@ -18,11 +18,11 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MISSING, OTHER
 from cpmmd.draws.layout import Layout
 from cpmmd.evidence import tail_scores
-from cpmmd.explain.columns import DataColumn, ReadColumn, adjusted_pvalues, largest_score, read_columns, score_columns
 from cpmmd.explain.differences import ColumnDifference, PairDifference, SuspiciousColumn
-from cpmmd.explain.strata import Strata
 from cpmmd.explain.summaries import Suspicion, describe, suspicion
 from cpmmd.procedures.outcome import Evidence
+from cpmmd.statistics.columns import DataColumn, ReadColumn, adjusted_pvalues, largest_score, read_columns, score_columns
+from cpmmd.statistics.strata import Strata
 
 OWN_PERMUTATIONS = 999  # where the method has none to share
 ROOM, WIDEST = 2**26, 40  # bytes of columns that are read together, and features of a column

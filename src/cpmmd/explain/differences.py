@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from cpmmd.core.plain import PlainValue
 from cpmmd.core.text import sanitize
+from cpmmd.statistics.columns import Change
 
 LONGEST = 40  # characters of a name in a sentence
 NAMED = 3  # columns in a sentence
@@ -29,16 +30,6 @@ def join(parts: Sequence[str], last: str = " and ") -> str:
 def in_header(sample: str) -> str:
     """Return a sample's name for the head of a table's column."""
     return sanitize(sample.removeprefix("the "), LONGEST)
-
-
-class Change(StrEnum):
-    """What changed in a column."""
-
-    LOCATION = "location"
-    SCALE = "scale"
-    SHAPE = "shape"
-    SHARE = "share"
-    MISSING = "missing"
 
 
 class Unit(StrEnum):

@@ -14,14 +14,14 @@ from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.core.text import SAMPLES, pluralize, sanitize
 from cpmmd.errors import InputError
 from cpmmd.explain.column_table import Tables, difference_tables, permuted_units
-from cpmmd.explain.columns import DataColumn, columns_of, number_values, row_value
-from cpmmd.explain.differences import LONGEST, NAMED, Change, ColumnDifference, PairDifference, join, quote_name
+from cpmmd.explain.differences import LONGEST, NAMED, ColumnDifference, PairDifference, join, quote_name
 from cpmmd.explain.rows import ExplainedRows, estimate_kernel_auc, estimate_marginal_auc, gather_rows, tested_rows_of
-from cpmmd.explain.samples import stratum_means
-from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import AUC, Explanation, NotableRow
 from cpmmd.kernels.base import ColumnWeights
 from cpmmd.procedures.outcome import TestResult
+from cpmmd.statistics.columns import Change, DataColumn, columns_of, number_values, row_value
+from cpmmd.statistics.samples import stratum_means
+from cpmmd.statistics.strata import Strata
 
 VALUES_SHOWN = 50  # columns of a row that is shown
 WEIGHTS_SHOWN = 3  # columns with the largest weights in a trained map
@@ -251,7 +251,7 @@ def say_in_pairs(material: ExplainedRows, tables: Tables, columns: Sequence[Data
         return ""
     values = number_values(material.pool, material.tested, next(column for column in columns if column.name == leading.name))
     sides = [~np.isnan(values) & side for side in (strata.labels, ~strata.labels)]
-    both = np.intersect1d(*(strata.of_row[side] for side in sides))
+    both = np.intersect1d(strata.of_row[sides[0]], strata.of_row[sides[1]])
     x, y = (stratum_means(values[side], strata.of_row[side])[both] for side in sides)
     count = np.count_nonzero(leading.effect.value * (y - x) > 0)
     other, sample = (sanitize(name, LONGEST) for name in names)

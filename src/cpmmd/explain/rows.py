@@ -13,12 +13,12 @@ from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.errors import InputError
-from cpmmd.explain.columns import DataColumn, category_levels, number_values
-from cpmmd.explain.strata import Strata
 from cpmmd.explain.values import AUC
 from cpmmd.kernels.base import Kernel
 from cpmmd.procedures.fixed import median_kernel
 from cpmmd.procedures.outcome import Evidence, TestResult
+from cpmmd.statistics.columns import DataColumn, category_levels, number_values
+from cpmmd.statistics.strata import Strata
 
 CONFIDENCE = 0.95
 CLASSES = 8  # of a number's pooled ranks

@@ -15,17 +15,10 @@ from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.text import sanitize
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MISSING
-from cpmmd.explain.columns import DataColumn, ReadColumn, date_text
-from cpmmd.explain.differences import LONGEST, Change, ColumnDifference, ColumnEffect, Histogram
-from cpmmd.explain.samples import (
-    Sample,
-    days_effect,
-    distribution_effect,
-    largest_difference,
-    mean_effect,
-    sd_effect,
-    share_effect,
-)
+from cpmmd.explain.differences import LONGEST, ColumnDifference, ColumnEffect, Histogram
+from cpmmd.explain.effects import days_effect, distribution_effect, largest_difference, mean_effect, sd_effect, share_effect
+from cpmmd.statistics.columns import Change, DataColumn, ReadColumn, date_text
+from cpmmd.statistics.samples import Sample
 
 LEVELS = 5  # of a category, those with the largest difference
 BARS = 12  # distinct values, each with a bar of its own; more are cut into classes

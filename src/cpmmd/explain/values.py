@@ -10,9 +10,9 @@ from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.plain import NoTruthValue, PlainDict, PlainValue
 from cpmmd.core.text import LINE, number_format, pluralize, sanitize
 from cpmmd.data.preparation import MISSING
-from cpmmd.explain.columns import date_text
-from cpmmd.explain.differences import LONGEST, Change, ColumnDifference, PairDifference, SuspiciousColumn
+from cpmmd.explain.differences import LONGEST, ColumnDifference, PairDifference, SuspiciousColumn
 from cpmmd.procedures.outcome import TestResult
+from cpmmd.statistics.columns import Change, date_text
 
 PRINTED = 8  # columns in the printed summary
 LEVEL = 24  # characters of a level
@@ -136,6 +136,11 @@ class Explanation(NoTruthValue, PlainValue):
     def __repr__(self) -> str:
         found = f"{len(self.differing)} of {pluralize(len(self.columns), 'column')} differ{'s' * (len(self.differing) == 1)}"
         return f"<Explanation: {sanitize(self.where, LINE)} {found}; print it for all>"
+
+    def _repr_html_(self) -> str:
+        from cpmmd.report.notebook import explanation_card
+
+        return explanation_card(self)
 
     def __str__(self) -> str:
         lines = [self.sentence]

@@ -13,7 +13,8 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 import msgspec
 import numpy as np
 
-from cpmmd.core.plain import Count, InMemory, PlainDict, PlainValue, from_plain
+from cpmmd.core.near_names import NearNames
+from cpmmd.core.plain import Count, InMemory, NoTruthValue, PlainDict, PlainValue, from_plain
 from cpmmd.core.text import pluralize
 from cpmmd.data.numbers import category_text
 from cpmmd.data.table import Table
@@ -31,8 +32,8 @@ AUC_ROWS = 500  # the AUC takes a kernel matrix of as many
 LEADING = 3  # columns named
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BatchAnswer(PlainValue):
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class BatchAnswer(NoTruthValue, NearNames, PlainValue):
     """The answer about one batch; :meth:`to_dict` is the record that a history keeps, all else lives with the test."""
 
     document: ClassVar[tuple[str, ...]] = tuple(COLUMNS)
@@ -79,6 +80,14 @@ class BatchAnswer(PlainValue):
     def differs(self) -> bool:
         """Whether the batch differs."""
         return self.reject
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
+    def _repr_html_(self) -> str:
+        from cpmmd.report.notebook import batch_card
+
+        return batch_card(str(self), self.columns, self.notes, found=bool(getattr(self, "alarm", self.reject)))
 
 
 class BatchResult(BatchAnswer):
@@ -133,7 +142,7 @@ class LookResult(PlainValue):
         return self.rank / self.total
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MonitorAnswer(BatchAnswer):
     """The answer of a monitor about one batch; it ``differs`` under control of the false discovery rate.
 
@@ -141,6 +150,7 @@ class MonitorAnswer(BatchAnswer):
     """
 
     document: ClassVar[tuple[str, ...]] = (*COLUMNS, *MONITORED)
+    truth_hint = "`.alarm` or `.reject`"
 
     number: Count  #: which batch it is, the first after the reference being 1
     episode: Count  #: how often an alarm was acknowledged or dismissed before
@@ -208,9 +218,11 @@ class MonitorAnswer(BatchAnswer):
 Answer = TypeVar("Answer", bound=BatchAnswer)
 
 
-@dataclass(frozen=True, eq=False)
-class CheckedBatch(Generic[Answer]):
+@dataclass(frozen=True, eq=False, repr=False)
+class CheckedBatch(NoTruthValue, Generic[Answer]):
     """What became of one batch: tested, already known, or not readable."""
+
+    truth_hint = "`.differs`"
 
     name: str  #: what it is called now; a known batch may have come under another name
     answer: Answer | None = None  #: with ``adjusted`` and ``reject`` as decided; None where it failed
@@ -251,6 +263,17 @@ class CheckedBatch(Generic[Answer]):
     def differs(self) -> bool:
         """Whether the batch differs, found now or known from before."""
         return self.answer is not None and self.answer.reject
+
+    def __str__(self) -> str:
+        return f"{in_one_line(self.name)}: {self.error}" if self.answer is None else str(self.answer)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
+    def _repr_html_(self) -> str:
+        from cpmmd.report.notebook import batch_card
+
+        return batch_card(str(self), self.columns, self.notes, found=self.differs)
 
     def to_dict(self) -> PlainDict:
         """Return it in plain JSON types."""

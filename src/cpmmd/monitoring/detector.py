@@ -39,7 +39,7 @@ class DriftDetector(Fitted[State]):
 
     Parameters
     ----------
-    method, n_permutations, n_jobs, memory_limit, scale, missing, progress
+    method, n_permutations, n_jobs, memory_limit, scale, missing, progress, preprocess
         As for :func:`two_sample_test`.
     alpha : float
         Significance level of each batch's test, not adjusted for the number of batches.
@@ -132,9 +132,9 @@ class DriftDetector(Fitted[State]):
                 digest, share = content_digest(examples), self.train_fraction  # of the example as it came
                 (examples,), dropped = check_tables({"example": examples}, missing=self.missing)
                 notes += (*conformed, *dropped)
-                frozen = train(plan.procedure, plan.options, table, examples, digest=digest, train_fraction=share, rng=rng)
+                frozen = train(plan, table, examples, digest=digest, train_fraction=share, rng=rng)
             elif kernel is not None:
-                frozen = adopt(kernel, table, missing=self.missing, train_fraction=self.train_fraction, rng=rng)
+                frozen = adopt(kernel, table, plan, train_fraction=self.train_fraction, rng=rng)
             return self._begin(State(self.get_params(deep=False), seed, table, frozen, notes))
 
     def test(
@@ -165,6 +165,7 @@ class DriftDetector(Fitted[State]):
         if frozen is not None and frozen.example == digest:
             notes += ("the kernel was trained on this batch: its p-value is too small",)
         pool = apply_design((self.reference_, table), self._design, (*notes, *dropped))
+        pool = replace(pool, preprocess=self.preprocess)
         seed, options = short_seed(self.seed_, digest), self._options
         if n_permutations is not None:
             options = replace(options, n_permutations=validation.permutation_count(n_permutations, options.alpha))
@@ -283,7 +284,7 @@ class DriftDetector(Fitted[State]):
             self.train_rows_, self.test_rows_ = np.sort(frozen.train_rows), np.sort(frozen.test_rows)
             self.notes_ = (*state.notes, *choice.notes)
         self._state, self._test, self._options = state, procedure, options
-        self._identity = f"{content_digest(table)} {state.seed} {options}{plan.design.described or ''}"
+        self._identity = f"{content_digest(table)} {state.seed} {options}{plan.design.described or ''}{plan.preprocess or ''}"
         self.reference_, self.seed_, self.n_permutations_ = table, state.seed, options.n_permutations
         return self._expect(table, plan.design)
 

@@ -19,6 +19,7 @@ from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
 from cpmmd.procedures.base import Choice, Procedure, RunOptions
 from cpmmd.procedures.outcome import Evidence, TestResult
+from cpmmd.questions.options import TestPlan
 
 # Of either sample: most methods hold the kernel matrix of the rows that they choose on, here 128 MB.
 TRAIN_ROWS = 2000
@@ -37,8 +38,7 @@ class FrozenKernel:
 
 
 def train(
-    procedure: Procedure,
-    options: RunOptions,
+    plan: TestPlan,
     reference: Table,
     example: Table,
     *,
@@ -51,14 +51,14 @@ def train(
     train_rows, test_rows = hold_out(reference.rows, train_fraction, split_stream, at_most=TRAIN_ROWS)
     some = example_stream.permutation(example.rows)[:TRAIN_ROWS]
     pool = pool_tables(reference.take(train_rows), example.take(some), open_ended=True)
-    choice = procedure.choose(pool, options, choice_stream)
+    choice = plan.procedure.choose(replace(pool, preprocess=plan.preprocess), plan.options, choice_stream)
     note = (
         f"kernel trained on {len(train_rows)} of {reference.rows} reference rows and {len(some)} of {example.rows} example rows"
     )
     return FrozenKernel(replace(choice, notes=(note, *choice.notes)), train_rows, test_rows, digest)
 
 
-def adopt(kernel: object, reference: Table, *, missing: str, train_fraction: float, rng: np.random.Generator) -> FrozenKernel:
+def adopt(kernel: object, reference: Table, plan: TestPlan, *, train_fraction: float, rng: np.random.Generator) -> FrozenKernel:
     """Return a kernel that was chosen elsewhere, or a test result's, in a form that batches can be tested with.
 
     What has to be fitted (categories, dates, imputation) must not look at rows that are tested, or reference
@@ -68,7 +68,7 @@ def adopt(kernel: object, reference: Table, *, missing: str, train_fraction: flo
         if kernel.kernel is None or kernel.preparation is None:
             raise InputError(f"The result must have one kernel. {kernel.method!r} has none; pass the result of another method.")
         columns = (kernel.preparation.number_names, tuple(kernel.preparation.levels))
-        if columns != (reference.number_names, tuple(reference.categories)):
+        if kernel.preparation.transformer is None and columns != (reference.number_names, tuple(reference.categories)):
             raise InputError(
                 "The test of the kernel and the reference must have the same columns in the same order. They differ; reorder or "
                 "drop columns."
@@ -78,13 +78,13 @@ def adopt(kernel: object, reference: Table, *, missing: str, train_fraction: flo
     if not isinstance(kernel, Kernel):
         rule = "must be a selected kernel, such as result.kernel or load_kernel(path), or a test result"
         raise validation.wrong("kernel", rule, kernel)
-    needs_fit = reference.categories or reference.dates or missing == "impute"
+    needs_fit = reference.categories or reference.dates or plan.missing == "impute" or plan.preprocess is not None
     if needs_fit:
         train_rows, test_rows = hold_out(reference.rows, train_fraction, rng, at_most=TRAIN_ROWS)
     else:
         train_rows, test_rows = np.arange(0), rng.permutation(reference.rows)
-    fitted = train_rows if needs_fit else None
-    return FrozenKernel(Choice(kernel, Preparation.fit(pool_of_one(reference), fitted)), train_rows, test_rows)
+    pool = replace(pool_of_one(reference), preprocess=plan.preprocess)
+    return FrozenKernel(Choice(kernel, Preparation.fit(pool, train_rows if needs_fit else None)), train_rows, test_rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +126,12 @@ class FrozenTest(Procedure):
         ranking, layout = self.fixed.test(batch, n_permutations=options.n_permutations, rng=rng)
         units = layout.of(np.concatenate([self.frozen.test_rows, of_batch]))
         absent = np.flatnonzero(np.isnan(pool.numbers[pool.m :]).any(axis=0))
-        unmarked = [pool.number_names[j] for j in absent if j not in choice.preparation.indicators]
+        marked = range(len(pool.number_names)) if choice.preparation.transformer is not None else choice.preparation.indicators
         filled = (
-            f"column {name!r} had no missing values in training: the batch's are filled in, and missingness is not tested"
-            for name in unmarked
+            f"column {pool.number_names[j]!r} had no missing values in training: those of the batch are filled in, and "
+            "missingness is not tested"
+            for j in absent
+            if j not in marked
         )
         return self.conclude(
             pool,

@@ -38,7 +38,7 @@ class DriftMonitor(Fitted[MonitorState]):
 
     Parameters
     ----------
-    method, n_jobs, memory_limit, scale, missing, progress
+    method, n_jobs, memory_limit, scale, missing, progress, preprocess
         As for :func:`two_sample_test`. The method must be exact and of one ranking: not ``"mmdagg"``, not several splits.
     alpha : float
         The probability of ever raising a false alarm is at most alpha, however often one looks.
@@ -132,7 +132,7 @@ class DriftMonitor(Fitted[MonitorState]):
         table = plan.design.split_design_columns(read_table(reference, "reference"), "reference")
         (table,), notes = check_tables({"reference": table}, missing=self.missing)
         past, params = self._past_of(table, seed, 0), self.get_params(deep=False)
-        known = f"{seed} {plan.options.method} {plan.options.alpha} {content_digest(table)}"
+        known = f"{seed} {plan.options.method} {plan.options.alpha} {content_digest(table)}{plan.preprocess or ''}"
         identity = hashlib.sha256(known.encode()).hexdigest()[: KEY // 2]
         return self._begin(MonitorState(params, seed, past, looks, fdr, notes=notes, identity=identity))
 

@@ -198,7 +198,7 @@ class SpanTest:
             if self.plan.design.given:  # one row is compared with single rows
                 raise InputError("A batch must have at least 2 rows with strata, and at least 2 groups with groups. Got 1.")
             procedure, options = OneRowTest(), replace(options, method=ONE_ROW, summary="")
-        pool = self._cut(apply_design((before, span), self.plan.design), past)
+        pool = replace(self._cut(apply_design((before, span), self.plan.design), past), preprocess=self.plan.preprocess)
         with threads(self.plan.n_jobs), reporting_to(self.progress):
             outcome = procedure.run(pool, options, np.random.default_rng(seed))
         rank, total = break_ties(outcome, breaking)

@@ -30,7 +30,7 @@ from cpmmd.data.pool import check_tables
 from cpmmd.data.preparation import Preparation
 from cpmmd.data.schema import match_schema_beside
 from cpmmd.data.table import Objects, Table
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, ParameterReference
 from cpmmd.kernels.base import Tensors
 from cpmmd.monitoring.answers import MonitorAnswer, Since, content_digest, estimate
 from cpmmd.monitoring.bets import Look, Saffron, first_looks, wealth_of
@@ -135,9 +135,14 @@ class Fitted(BaseEstimator, Generic[S]):  # type: ignore[misc]
     scale: str | None = None
     missing: str = "error"
     progress: Progress | None = None
+    preprocess: Any = None
 
     def save(self, path: str | Path) -> None:
         """Write all that was fitted to a file: the old file or the new one is there, never a part."""
+        if self.preprocess is not None:
+            own = ParameterReference("preprocess")
+            rule = "A {kind} with {own} cannot be saved: its file would hold code. Pass rows that were transformed already."
+            raise InputError(rule, kind=self._kind, own=own)
         write_file(path, *FORMS[self._kind][0](self._fitted()), kind=self._kind)
 
     @classmethod
@@ -374,7 +379,9 @@ def _unpack_frozen(described: FrozenDescription, tensors: Tensors, reference: Ta
     _require(bool((scaling["scale"] > 0).all()), "its scaling divides by zero")
     _require(all(j < len(columns) for j in described.indicators), "it has indicators of columns that it lacks")
     levels = dict(zip(reference.categories, described.levels, strict=True))
-    preparation = Preparation(number_names=columns, indicators=described.indicators, levels=levels, **scaling)
+    preparation = Preparation(
+        columns, scaling["fill"], scaling["origin"], scaling["scale"], indicators=described.indicators, levels=levels
+    )
     train_rows, test_rows = (_whole_numbers(tensors[n], 0, reference.rows) for n in ("train_rows", "test_rows"))
     both = np.concatenate([train_rows, test_rows])
     _require(len(np.unique(both)) == len(both), "a row of its reference is used twice")

@@ -9,11 +9,11 @@ import numpy as np
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MISSING, Preparation
-from cpmmd.explain.columns import DataColumn, columns_of, date_text, number_values
 from cpmmd.explain.differences import ColumnDifference, Histogram, in_header
 from cpmmd.explain.rows import tested_rows_of
 from cpmmd.explain.values import Explanation
 from cpmmd.plotting.style import BLUE, GREY, STYLES, Subject, area, axes, density, explanation_of, labelled, outcome_of, text
+from cpmmd.statistics.columns import DataColumn, columns_of, date_text, number_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -140,7 +140,8 @@ def _class_paths(outcome: TestResult, ax: Axes) -> Axes:
             ax.plot(places[path.best], path.evidence, color=colour, marker="D", markersize=9, linestyle="none", label="statistic")
         # All members are named where they are few, else the first and the last.
         for k in range(len(places)) if len(places) <= MOST_TICKS else (0, len(places) - 1):
-            bandwidth = f"{path.bandwidths[k]:.3g}" if len(path.bandwidths) else "fixed"
+            without = "fixed" if path.label.startswith("fixed") else "columns"
+            bandwidth = f"{path.bandwidths[k]:.3g}" if len(path.bandwidths) else without
             gamma = f", {path.gammas[k]:.0e}" if len(path.gammas) and np.isfinite(path.gammas[k]) else ""
             ticks.append((int(places[k]), bandwidth + gamma))
         start = int(places[-1]) + 2

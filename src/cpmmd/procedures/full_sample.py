@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from cpmmd.core.arrays import Array
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
+from cpmmd.engines.columns import ColumnSums, column_sums
 from cpmmd.engines.fixed_kernel import SCORE_TIE, Engine
 from cpmmd.engines.landmarks import kernel_path, landmark_count, landmark_paths
 from cpmmd.engines.paths import (
@@ -37,6 +38,8 @@ from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.outcome import ClassPath, Evidence, TestResult
 
 RATIO = float(GRID_RATIO)
+FEW_COLUMNS = 2
+ONE_UNIT = 2.0  # columns whose standard deviations differ by no more than this factor count as in one unit
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
 
 
@@ -61,6 +64,9 @@ class KernelClass:
     gammas : tuple of float
         Spectral parameters: the squared MMD has each direction of feature space divided by its variance in the pool plus gamma
         times the largest variance. None for the squared MMD itself.
+    summed : bool
+        Whether the class is one kernel, the sum of those at all its bandwidths, each divided by the spread of its squared MMD
+        over the relabelings, instead of a choice of one.
 
     Examples
     --------
@@ -83,6 +89,7 @@ class KernelClass:
     weight: float = 1.0
     ratio: float = RATIO
     gammas: tuple[float, ...] = ()
+    summed: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.family, ScaleFamily):
@@ -112,7 +119,7 @@ class KernelClass:
     def _searches_within(self, other: KernelClass) -> bool:
         """Whether the other class has all members of this one, on the same coordinates."""
         alike = (self.family, self.scale, bool(self.gammas)) == (other.family, other.scale, bool(other.gammas))
-        if not alike or not set(self.gammas) <= set(other.gammas):
+        if not alike or self.summed or other.summed or not set(self.gammas) <= set(other.gammas):
             return False
         own, others = (one.grid.multiples[:: one._stride] for one in (self, other))
         return all(np.isclose(others, multiple).any() for multiple in own)
@@ -125,24 +132,109 @@ class KernelClass:
     @property
     def label(self) -> str:
         """The class in few words."""
-        return f"{'spectral ' if self.gammas else ''}{self.family.label} on {self.coordinates.split()[0]}"
+        kind = "spectral " if self.gammas else "local " if self.summed else ""
+        return f"{kind}{self.family.label} on {self.coordinates.split()[0]}"
 
     def __str__(self) -> str:
-        return f"{self.family} on {self.coordinates}{', spectrum regularised' if self.gammas else ''}"
+        what = f"{self.family} on {self.coordinates}{', spectrum regularised' if self.gammas else ''}"
+        return f"{what}, bandwidths summed" if self.summed else what
 
 
-def default_classes() -> tuple[KernelClass, ...]:
-    """Return the classes chosen in docs/theory/full-sample.md."""
-    gaussian = Bandwidth("gaussian")
-    return (
-        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5),
-        KernelClass(gaussian, narrowest=1 / 4, widest=1, ratio=4, gammas=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)),
-        KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)),
-        KernelClass(gaussian, "standard", narrowest=1, widest=1),
-        KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=(1e-1, 1e-2, 1e-3, 1e-4), weight=0.5),
-        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.5),
-        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7),
+@dataclass(frozen=True)
+class AdditiveClass:
+    """The sum over columns of one kernel each: on ranks of numbers, on levels of categories, and a mark of what is missing.
+
+    Parameters
+    ----------
+    weight : float
+        Share of the level that the class competes for, beside those of the others.
+    gammas : tuple of float
+        Spectral parameters, as those of :class:`KernelClass`; none for the squared MMD itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import AdditiveClass, FullSampleTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 4)), data.normal(0.6, 1, size=(60, 4))
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(AdditiveClass(),)), rng=0).reject
+    True
+    """
+
+    weight: float = 1.0
+    gammas: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        validation.positive("weight", self.weight)
+        object.__setattr__(self, "gammas", validation.gammas(self.gammas))
+
+    @property
+    def label(self) -> str:
+        """The class in few words."""
+        return f"{'spectral ' if self.gammas else ''}sum over columns"
+
+    def __str__(self) -> str:
+        return f"sum over columns{', spectrum regularised' if self.gammas else ''}"
+
+
+@dataclass(frozen=True)
+class ColumnsClass:
+    """The largest score of any column, as explanations compute them.
+
+    Parameters
+    ----------
+    weight : float
+        Share of the level that the class competes for, beside those of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import ColumnsClass, FullSampleTest, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(60, 4)), data.normal(size=(60, 4)) + [0, 1, 0, 0]
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(ColumnsClass(),)), rng=0).reject
+    True
+    """
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        validation.positive("weight", self.weight)
+
+    @property
+    def label(self) -> str:
+        """The class in few words."""
+        return "one column"
+
+    def __str__(self) -> str:
+        return "largest difference of one column"
+
+
+AnyClass = KernelClass | AdditiveClass | ColumnsClass
+
+
+def default_classes(columns: int, *, mixed: bool = False) -> tuple[AnyClass, ...]:
+    """Return the classes for data of so many columns, chosen in docs/theory/full-sample.md.
+
+    In one or two columns fine structure is seen at a quarter of the median distance, the L1 norm is nearly the Euclidean one, and
+    classes of columns see little that kernels do not. In ``mixed`` tables, which have categories, single columns change more
+    often than what they are together.
+    """
+    gaussian, few, share = Bandwidth("gaussian"), columns <= FEW_COLUMNS, 0.5 if mixed else 1.0
+    gammas, fine = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6) if few else ()
+    every: tuple[AnyClass, ...] = (
+        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5 * share),
+        KernelClass(gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine), weight=share),
+        KernelClass(gaussian, "standard", narrowest=1, widest=1, weight=share),
+        KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=gammas, weight=0.5 * share),
+        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=(2 if few else 0.7) * share),
+        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.5 * share),
+        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7 * share),
     )
+    if few:
+        return every
+    sums = KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2))
+    return (*every, sums, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=4 if mixed else 1))
 
 
 @dataclass(frozen=True)
@@ -151,8 +243,9 @@ class FullSampleTest(Procedure):
 
     Parameters
     ----------
-    classes : tuple of KernelClass or kernel families
-        What to choose from: families, or :class:`KernelClass` to ask for standardised coordinates.
+    classes : tuple of classes or kernel families, optional
+        What to choose from: families, or :class:`KernelClass` to ask for standardised coordinates, :class:`AdditiveClass` and
+        :class:`ColumnsClass`. None is what the documentation lists for as many columns as the data have.
     fixed : tuple of Kernel
         Kernels chosen on other data (a trained one, say), each one more class without a bandwidth.
     penalty_quantile : float
@@ -186,7 +279,7 @@ class FullSampleTest(Procedure):
     0.001
     """
 
-    classes: tuple[KernelClass | ScaleFamily, ...] = field(default_factory=default_classes)
+    classes: tuple[AnyClass | ScaleFamily, ...] | None = None
     fixed: tuple[Kernel, ...] = ()
     penalty_quantile: float = 0.9
     bins: int = TARGET_BINS
@@ -198,10 +291,11 @@ class FullSampleTest(Procedure):
     statistic_meaning = "the best class's score -log p less its penalty"
 
     def __post_init__(self) -> None:
-        listed = self.classes if isinstance(self.classes, Sequence) else (self.classes,)
-        object.__setattr__(self, "classes", tuple(c if isinstance(c, KernelClass) else KernelClass(c) for c in listed))
+        if self.classes is not None:
+            listed = self.classes if isinstance(self.classes, Sequence) else (self.classes,)
+            object.__setattr__(self, "classes", tuple(c if isinstance(c, AnyClass) else KernelClass(c) for c in listed))
         object.__setattr__(self, "fixed", tuple(self.fixed))
-        if not self.classes and not self.fixed:
+        if self.classes == () and not self.fixed:
             raise InputError("The full-sample test needs at least one kernel class. Got none.")
         validation.open_unit("penalty_quantile", self.penalty_quantile)
         validation.whole("bins", self.bins, at_least=10)
@@ -230,22 +324,24 @@ class FullSampleTest(Procedure):
             scale: View(partial(fitted.transform, pool), layout, order, options.memory_limit, *sizes)
             for scale, fitted in preparations.items()
         }
-        one_column = len(preparations[None].features) == 1
-        scored_classes = [
-            _ScoredClass.of(path, one, self.penalty_quantile) for one, path in self.paths(views, one_column=one_column)
-        ]
+        classes = _without_twins(self.classes_for(pool), preparations)
+        scored_classes = [_ScoredClass.of(path, one, self.penalty_quantile) for one, path in self.paths(classes, views)]
         scored_classes += [_ScoredClass.fixed(kernel, views[None], self.penalty_quantile) for kernel in self.fixed]
+        by_column = [one for one in classes if isinstance(one, (AdditiveClass, ColumnsClass))]
+        if by_column:
+            columns = column_sums(pool, preparations[None], layout)
+            scored_classes += [_ScoredClass.of_columns(columns, one, self.penalty_quantile) for one in by_column]
         totals = np.max([one.total for one in scored_classes], axis=0)
         ranking = Ranking.of(totals, tolerance=SCORE_TIE, exhaustive=layout.labels.exhaustive)
-        winner, member = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
+        shown = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
         spectral, linear = any(one.spectral for one in scored_classes), views[None].linear
         return self.conclude(
             pool,
             options,
             ranking,
             tested_sizes=(layout.m, layout.n),
-            kernel=scored_classes[winner].kernel(member),
-            preparation=preparations[scored_classes[winner].scale],
+            kernel=None if shown is None else shown.kernel,
+            preparation=preparations[None if shown is None else shown.of.scale],
             notes=layout.left_out,
             evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
             engine=Engine.of(
@@ -254,43 +350,54 @@ class FullSampleTest(Procedure):
                 views[None].variance_rows if spectral else None,
                 linear=linear,
             ),
-            classes=tuple(replace(one.path, selected=member if i == winner else None) for i, one in enumerate(scored_classes)),
+            classes=tuple(
+                replace(one.path, selected=shown.member) if shown is not None and one is shown.of else one.path
+                for one in scored_classes
+            ),
         )
 
-    def paths(self, views: Views, *, one_column: bool = False) -> Iterator[tuple[KernelClass, MemberPath]]:
-        """Yield every class with the statistics of its members; those of one geometry are computed together.
+    def classes_for(self, pool: Pool) -> tuple[AnyClass, ...]:
+        """Return the classes that compete on a pool."""
+        if self.classes is None:
+            return default_classes(len(pool.columns), mixed=bool(pool.categories))
+        return tuple(one for one in self.classes if isinstance(one, AnyClass))
 
-        Parameters
-        ----------
-        views : mapping of str or None to View
-            The pool in raw and in standardised coordinates.
-        one_column : bool
-            Whether the data have one column, whose coordinates are one.
-
-        Returns
-        -------
-        iterator of tuple
-            A class, and the statistic of each of its members under every relabeling.
-        """
-        for scale, classes in self._groups(one_column=one_column):
+    def paths(self, classes: Sequence[AnyClass], views: Views) -> Iterator[tuple[KernelClass, MemberPath]]:
+        """Yield every class of kernels with its members under every relabeling; those of one geometry are computed together."""
+        groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
+        for one in classes:
+            if isinstance(one, KernelClass):
+                groups.setdefault((one.scale, one.family.geometry), []).append(one)
+        for (scale, _), group in groups.items():
             view = views[scale]
-            pairwise = [] if view.linear else [one for one in classes if not one.gammas]
-            landmark = [one for one in classes if one not in pairwise]
+            pairwise = [] if view.linear else [one for one in group if not one.gammas]
+            landmark = [one for one in group if one not in pairwise]
             if pairwise:
                 yield from zip(pairwise, geometry_paths(view, [one.grid for one in pairwise]), strict=True)
             if landmark:
                 yield from zip(landmark, landmark_paths(view, [one.grid for one in landmark]), strict=True)
 
-    def _groups(self, *, one_column: bool) -> list[tuple[str | None, list[KernelClass]]]:
-        """Return the classes by coordinates and geometry; one column has only one set of coordinates."""
-        groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
-        for one in self.classes:
-            assert isinstance(one, KernelClass)
-            chosen = replace(one, scale=None) if one_column and not one.family.about_origin else one
-            group = groups.setdefault((chosen.scale, chosen.family.geometry), [])
-            if not any(chosen._searches_within(other) for other in group):
-                group.append(chosen)
-        return [(scale, classes) for (scale, _), classes in groups.items()]
+
+def _without_twins(classes: Sequence[AnyClass], preparations: Mapping[str | None, Preparation]) -> list[AnyClass]:
+    """Return the classes, without those on standardised columns that find what one on raw columns of one unit finds.
+
+    Whether columns have one unit is for the pooled rows. One column has one set of coordinates, but for families that look at
+    distances from the origin.
+    """
+    raw, standard = preparations[None], preparations["standard"]
+    spreads = standard.scale / raw.scale
+    if len(raw.features) > len(spreads):  # of one-hot columns and marks, whose size is fixed
+        spreads = np.append(spreads, 1.0)
+    one_unit = bool(spreads.max() <= ONE_UNIT * spreads.min())
+    kept: list[AnyClass] = []
+    for one in classes:
+        if not isinstance(one, KernelClass):
+            kept.append(one)
+            continue
+        twin = replace(one, scale=None) if one_unit and not one.family.about_origin else one
+        if not any(twin._searches_within(other) for other in kept if isinstance(other, KernelClass)):
+            kept.append(twin if len(raw.features) == 1 else one)
+    return kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +406,7 @@ class _ScoredClass:
 
     path: ClassPath
     total: Array
-    kernel: Callable[[int], Kernel]
+    kernel: Callable[[int], Kernel] | None = None  # of each member; None for classes of columns
     scale: str | None = None
     spectral: bool = False
     about_origin: bool = False
@@ -307,10 +414,23 @@ class _ScoredClass:
     @classmethod
     def of(cls, path: MemberPath, one: KernelClass, quantile: float) -> _ScoredClass:
         """Score a class."""
+        path = path.summed() if one.summed else path
         shown = {"name": str(one), "label": one.label, "coordinates": one.coordinates, "bandwidths": path.bandwidths}
         found, total = _score(path.mmd2, one.weight, quantile, gammas=path.gammas, **shown)
         members = replace(path, mmd2=np.empty(0))  # which is not needed any more, and large
         return cls(found, total, members.kernel, one.scale, bool(one.gammas), one.family.about_origin)
+
+    @classmethod
+    def of_columns(cls, columns: ColumnSums, one: AdditiveClass | ColumnsClass, quantile: float) -> _ScoredClass:
+        """Score a class of columns, which has no kernel of rows as they come."""
+        none = np.empty(0)
+        shown: dict[str, Any] = {"name": str(one), "label": one.label, "coordinates": "", "bandwidths": none}
+        if isinstance(one, AdditiveClass):
+            members, values = np.array(one.gammas or (UNREGULARISED,)), columns.additive(one.gammas)
+        else:
+            members, values = none, columns.largest[None]
+        found, total = _score(values, one.weight, quantile, gammas=members, **shown)
+        return cls(found, total)
 
     @classmethod
     def fixed(cls, kernel: Kernel, view: View, quantile: float) -> _ScoredClass:
@@ -321,23 +441,40 @@ class _ScoredClass:
         return cls(*_score(values, 1.0, quantile, **shown), lambda _: kernel)
 
 
-def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> tuple[int, int]:
-    """Return the class and member to report and to explain by: the simplest one that shows the difference alone.
+@dataclass(frozen=True, eq=False)
+class _ShownKernel:
+    """The kernel that a result has, a member of a class."""
+
+    of: _ScoredClass
+    member: int
+    kernel: Kernel
+
+
+def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> _ShownKernel | None:
+    """Return the kernel to report and to explain by: the simplest one that shows the difference alone.
 
     A clear difference is seen by many members, and the sharpest of them, which divides by the smallest variances, says least
     about where it is. So among those whose evidence less penalty is above every other relabeling's statistic, the largest
     spectral parameter comes first, the squared MMD itself before any, and of those the kernels that see where rows are before
-    those that see how far from the origin; where there are none, the member that the statistic is of.
+    those that see how far from the origin; where there are none, the best member of a class that has kernels.
     """
-    best = max(range(len(scored_classes)), key=lambda c: scored_classes[c].path.criterion)
+    with_kernels = [one for one in scored_classes if one.kernel is not None]
     able = []
-    for c, scored_class in enumerate(scored_classes):
+    for c, scored_class in enumerate(with_kernels):
         one = scored_class.path
         gammas = one.gammas if len(one.gammas) else np.full(len(one.scores), UNREGULARISED)
         for j in np.flatnonzero(one.scores - one.penalty > threshold + SCORE_TIE):
             able.append((-float(gammas[j]), scored_class.about_origin, float(one.penalty - one.scores[j]), c, int(j)))
-    *_, winner, member = min(able) if able else (best, scored_classes[best].path.best)
-    return winner, member
+    if able:
+        *_, c, member = min(able)
+        winner = with_kernels[c]
+    elif with_kernels:
+        winner = max(with_kernels, key=lambda one: one.path.criterion)
+        member = winner.path.best
+    else:
+        return None
+    assert winner.kernel is not None
+    return _ShownKernel(winner, member, winner.kernel(member))
 
 
 def _score(mmd2: Array, weight: float, quantile: float, **shown: Any) -> tuple[ClassPath, Array]:

@@ -36,11 +36,11 @@ class ClassPath:
 
     name: str  #: the class
     label: str  #: the class in few words
-    coordinates: str  #: what its kernels see: "raw coordinates", "standardised coordinates", or empty for a fixed kernel
-    bandwidths: Array  #: of the members, widest first; empty for a fixed kernel
+    coordinates: str  #: what its kernels see: "raw coordinates", "standardised coordinates", or empty
+    bandwidths: Array  #: of the members, widest first; empty for a fixed kernel and for columns
     gammas: Array  #: spectral parameter of each member, infinite for the squared MMD itself; empty for a fixed kernel
-    mmd2: Array  #: squared MMD of each member, directions divided by their spectrum where gamma is finite
-    scores: Array  #: upper-tail score -log p of each member
+    mmd2: Array  #: squared MMD of each member, directions divided by their spectrum where gamma is finite; empty for columns
+    scores: Array  #: upper-tail score -log p of each member: kernels, or columns one by one
     penalty: float  #: the complexity of the class, the logarithm of its weight taken off
     selected: int | None = None  #: the member that is the result's kernel: the simplest one that shows the difference alone
 
@@ -277,6 +277,8 @@ class TestResult(NoTruthValue, NearNames):
         if chosen is None or best is None or chosen.selected is None or (chosen is best and chosen.selected == best.best):
             return ""
         own = chosen.scores[chosen.selected] - chosen.penalty
+        if own <= self.null_distribution.max(initial=-np.inf):
+            return f"The kernel is the best one of any class with kernels: its score less penalty is {own:.5g}."
         return (
             f"The kernel is a simpler member of {'the same' if chosen is best else 'another'} class. Its own score less penalty, "
             f"{own:.5g}, also exceeds the statistic of every other permutation."
@@ -431,6 +433,7 @@ class TestResult(NoTruthValue, NearNames):
             "design": None if self.design is None else self.design.to_dict(),
             "engine": None if self.engine is None else asdict(self.engine),
             "classes": [path.to_dict() for path in self.classes],
+            "statistic_class": None if self.statistic_class is None else self.statistic_class.name,
             **{name: None if part is None else part.to_dict() for name, part in parts.items()},
         }
         if null_distribution:

@@ -204,7 +204,7 @@ class SplitTest(Procedure):
         at_once = size if self.ascent is None else min(size, self.ascent.batch_rows)
         require_training(options.memory_limit, rows=at_once, matrices=selector.matrices)
         preparation = Preparation.fit(pool, rows, scale=self.scale)
-        train = PreparedPool(preparation.transform(pool, rows), m, pool.row_shape)
+        train = PreparedPool(preparation.transform(pool, rows), m, pool.row_shape if pool.preprocess is None else None)
         criterion, calibration = self._calibrate(selector, train, options.alpha, calibration_stream)
         return _TrainedKernel(train, preparation, criterion, calibration, selector.select(train, criterion, selection_stream))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core import validation
+from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import threads
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.pool import Pool, read_pool
@@ -21,6 +22,7 @@ NORMAL_QUARTILES = 1.349  # distance of the quartiles of N(0, 1)
 
 
 @threads(None)
+@hint_keywords
 def equivalence_test(
     x: Any,
     y: Any,

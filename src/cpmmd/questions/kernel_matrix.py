@@ -9,12 +9,13 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
+from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.design import AUTO, BLOCKS_NOTE, CUT, Design, DesignOptions, all_codes, make_design
 from cpmmd.data.table import read_table
-from cpmmd.draws.group_sizes import cut_design
+from cpmmd.draws.group_sizes import KEPT_NOTE, cut_design, differ_in_size
 from cpmmd.draws.layout import Layout, require_relabelings
 from cpmmd.engines.dense import rank_matrix
 from cpmmd.engines.fixed_kernel import Engine, rank_spectral
@@ -30,6 +31,7 @@ METHOD = "kernel matrix"
 LARGEST = 1e150  # its square, and the sums of as many rows as fit memory, are finite
 
 
+@hint_keywords
 def kernel_matrix_test(
     K: Any,
     m: int,
@@ -96,14 +98,13 @@ def kernel_matrix_test(
     searched, held = ({"gammas": spectral}, 4) if spectral else ({}, 1)
     require_dense(plan.options.memory_limit, rows=len(matrix), matrices=held, method="The test of a kernel matrix")
     seed, generator = resolve_rng(rng)
-    made, call = (
-        _design(plan.design, m, len(matrix) - m),
-        {**searched, "alpha": alpha, "n_permutations": count, **plan.design.call},
-    )
-    typed, notes = _call(m, call, seed), list[str]()
-    if made is not None and group_sizes == CUT and (cut := cut_design(made, generator)) is not None:
-        rows, made, note = cut
-        matrix, m = matrix[np.ix_(rows, rows)], made.rows[0]
+    made, notes = _design(plan.design, m, len(matrix) - m), list[str]()
+    call = _call(m, {**searched, "alpha": alpha, "n_permutations": count, **plan.design.call}, seed)
+    if made is not None and differ_in_size(made):
+        note = KEPT_NOTE
+        if group_sizes == CUT:
+            rows, made, note = cut_design(made, generator)
+            matrix, m = matrix[np.ix_(rows, rows)], made.rows[0]
         notes.append(note)
     with threads(plan.n_jobs), reporting_to(progress):
         ranking = _rank(matrix, m, made, spectral, plan.options, generator)
@@ -128,7 +129,7 @@ def kernel_matrix_test(
         exact=made is None or made.exact,
         citations=("gretton2012kernel", *(("hagrass2024spectral",) if spectral else ())),
         seed=seed,
-        call=typed,
+        call=call,
     )
 
 

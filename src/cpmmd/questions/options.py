@@ -8,6 +8,7 @@ from typing import Any
 from cpmmd import registry
 from cpmmd.core import validation
 from cpmmd.data.design import CUT, DesignOptions
+from cpmmd.data.preprocessing import Transformer, check_transformer
 from cpmmd.engines.memory import DEFAULT_LIMIT
 from cpmmd.procedures.base import Procedure, RunOptions
 
@@ -30,6 +31,7 @@ class TestOptions:
     pairs: Any = None
     blocks: int | str | None = None
     group_sizes: str = CUT
+    preprocess: Any = None
 
     def plan(self, *, decides: bool = True) -> TestPlan:
         """Return the procedure and what it is run with, all of it checked.
@@ -46,7 +48,14 @@ class TestOptions:
         relabelings = validation.permutation_count(count, alpha if decides else None)
         options = RunOptions(alpha, relabelings, name, summary, limit, decides)
         design = DesignOptions(self.groups, self.strata, self.pairs, self.blocks, self.group_sizes)
-        return TestPlan(procedure, options, validation.missing(self.missing), validation.jobs(self.n_jobs), design)
+        return TestPlan(
+            procedure,
+            options,
+            validation.missing(self.missing),
+            validation.jobs(self.n_jobs),
+            design,
+            check_transformer(self.preprocess),
+        )
 
 
 @dataclass(frozen=True)
@@ -60,3 +69,4 @@ class TestPlan:
     missing: str
     n_jobs: int | None
     design: DesignOptions
+    preprocess: Transformer | None = None

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from cpmmd import registry
+from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
@@ -34,6 +35,7 @@ def methods() -> dict[str, str]:
     return {name: method.summary for name, method in registry.named_methods().items()}
 
 
+@hint_keywords
 def two_sample_test(
     x: Any,
     y: Any,
@@ -52,6 +54,7 @@ def two_sample_test(
     pairs: Any = None,
     blocks: int | str | None = None,
     group_sizes: str = CUT,
+    preprocess: Any = None,
 ) -> TestResult:
     """Test whether two samples come from the same distribution.
 
@@ -94,6 +97,11 @@ def two_sample_test(
         What is done where groups, or the two sides of a pair, differ in their numbers of rows. ``"cut"`` draws the same number
         of rows from each, which is exact. ``"keep"`` tests all rows; it is exact only where groups were assigned to the samples
         at random, or where sizes have the same distribution in both.
+    preprocess : transformer, optional
+        A scikit-learn transformer or pipeline, such as ``PCA(10)``, that makes numbers of the rows before they are compared. A
+        copy is fitted without labels: on both samples, or on the training half where the method splits. Do not fit one on a
+        sample of the test: the test would reject too often. It gets an array, a data frame, or a list where the only column
+        is text.
 
     Returns
     -------
@@ -110,9 +118,9 @@ def two_sample_test(
     (True, 0.001)
     """
     design = (groups, strata, pairs, blocks, group_sizes)
-    plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design).plan()
+    plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design, preprocess=preprocess).plan()
     seed, generator = resolve_rng(rng)
-    pool = read_pool(x, y, missing=plan.missing, design=plan.design)
+    pool = read_pool(x, y, missing=plan.missing, design=plan.design, preprocess=plan.preprocess)
     if plan.procedure.cuts_groups:
         pool = cut_groups(pool, plan.design, generator)
     with threads(plan.n_jobs), reporting_to(progress):
@@ -122,6 +130,7 @@ def two_sample_test(
         "n_permutations": plan.options.n_permutations,
         "scale": scale,
         "missing": missing,
+        "preprocess": preprocess,
         **plan.design.call,
     }
     return replace(outcome, seed=seed, call=_call(method, seed, repeat))

@@ -259,7 +259,7 @@ def _classes(outcome: TestResult) -> Table:
             ("Gives", "words", [gives.get(path) for path in classes]),
             ("Bandwidth", "number", [path.best_bandwidth for path in classes]),
             ("Spectral parameter", "number", [path.best_gamma for path in classes]),
-            ("Squared MMD", "number", [path.mmd2[path.best] for path in classes]),
+            ("Squared MMD", "number", [float(path.mmd2[path.best]) if len(path.mmd2) else None for path in classes]),
             ("Score", "number", [path.evidence for path in classes]),
             ("Penalty", "number", [path.penalty for path in classes]),
             ("Score less penalty", "number", [path.criterion for path in classes]),

@@ -18,12 +18,12 @@ from cpmmd import plotting
 from cpmmd.core.installation import missing_extra
 from cpmmd.core.text import LINE, sanitize
 from cpmmd.data.preparation import MISSING
-from cpmmd.explain.columns import date_text
 from cpmmd.explain.differences import Histogram
 from cpmmd.explain.values import Explanation
 from cpmmd.plotting import style
 from cpmmd.procedures.outcome import TestResult
 from cpmmd.report.page import Figure, Page, walk
+from cpmmd.statistics.columns import date_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from cpmmd import plotting
+from cpmmd.core.text import sanitize
 from cpmmd.errors import MissingExtraError
 from cpmmd.explain.values import Explanation
 from cpmmd.procedures.outcome import TestResult
 from cpmmd.report.content import result_verdict
 from cpmmd.report.figures import Drawing, png_picture, result_drawings
-from cpmmd.report.page import Number, Page, Table, count, line, walk
+from cpmmd.report.page import Number, Page, Table, TableColumn, count, line, walk
 from cpmmd.report.where import column_list
 
 SHOWN = 5  # columns of the data
@@ -48,6 +49,23 @@ def _table(table: Table | None) -> str:
     left = len(table.rows) - MOST_ROWS
     more = f"<p style='margin: 4px 0'>and {count(left)} more</p>" if left > 0 else ""
     return f"<table style='color: inherit'><tr>{head}</tr>{rows}</table>{more}"
+
+
+def batch_card(answer: str, columns: Sequence[str], notes: Sequence[str], *, found: bool) -> str:
+    """Return the answer about a batch, with the columns that changed most."""
+    changed = f"Columns that changed most: {', '.join(map(sanitize, columns))}." if columns else ""
+    return card(answer, [changed, *notes], found=found)
+
+
+def table_card(headline: str, sentences: Iterable[str], rows: Sequence[Mapping[str, object]], *, found: bool = False) -> str:
+    """Return a table with an answer above it, given row by row."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns: list[TableColumn] = [(name, "text", [_text(row.get(name)) for row in rows]) for name in names]
+    return card(headline, sentences, found=found, table=Table.of("table", headline, columns) if names else None)
+
+
+def _text(value: object) -> str | None:
+    return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)
 
 
 def page_card(page: Page) -> str:

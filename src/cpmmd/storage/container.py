@@ -77,7 +77,9 @@ def read_file(path: str | Path, restore: Callable[[object, Tensors], T], *, kind
     except (InputError, MissingExtraError):
         raise
     except Exception as error:  # a forged description can make anything fail
-        refuse(f"{type(error).__name__}, {error}"[:200], error, "Fit and save it again with this version, if another wrote it.")
+        refuse(
+            f"{type(error).__name__}, {error}"[:200], error, "If another version wrote it, fit and save it again with this one."
+        )
 
 
 def kind_of(path: str | Path) -> str | None:

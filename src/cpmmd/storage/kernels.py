@@ -17,7 +17,7 @@ from cpmmd.errors import InputError, unknown_name
 from cpmmd.kernels.base import Kernel, Tensors
 from cpmmd.kernels.collection import RADIAL, RadialKernel
 from cpmmd.kernels.regularised import REGULARISED, RegularisedKernel
-from cpmmd.procedures.full_sample import KernelClass
+from cpmmd.procedures.full_sample import AdditiveClass, ColumnsClass, KernelClass
 from cpmmd.selection.values import Ascent
 from cpmmd.storage.container import read_file, write_file
 
@@ -97,7 +97,7 @@ def restore_kernel(described: Mapping[str, Any], tensors: Tensors, *, module: nn
     if name == REGULARISED:
         return RegularisedKernel.restore(described, tensors, lambda inner, its: restore_kernel(inner, its, module=module))
     if name not in registry.families():
-        raise InputError(f"A kernel of the family {name!r} is not known to this cpmmd. Update it.")
+        raise InputError(f"This version of cpmmd does not know kernels of the family {name!r}. Update it.")
     try:
         return registry.families()[name].restore(described, tensors, module)
     except ImportError as error:
@@ -107,7 +107,7 @@ def restore_kernel(described: Mapping[str, Any], tensors: Tensors, *, module: nn
 @cache
 def _known() -> Mapping[str, type]:
     """Return what a method can be made of."""
-    parts = {kind.__name__: kind for kind in (KernelClass, Ascent)}
+    parts = {kind.__name__: kind for kind in (KernelClass, AdditiveClass, ColumnsClass, Ascent)}
     return {**registry.procedures(), **registry.families(), **registry.criteria(), **parts}
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from cpmmd import registry
 from cpmmd.core import validation
+from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import map_tasks
-from cpmmd.core.plain import PlainDict, plain_dict
+from cpmmd.core.plain import NoTruthValue, PlainDict, plain_dict
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, resolve_seed, short_seed
+from cpmmd.core.text import pluralize
 from cpmmd.data.design import CUT
 from cpmmd.errors import CpmmdError, InputError, name_some
 from cpmmd.procedures.base import Procedure
@@ -24,9 +26,11 @@ Item = tuple[str, "Pair | Callable[[], Pair]", int, TestOptions]  # name, sample
 Answers = dict[str, TestResult | Exception]
 
 
-@dataclass(frozen=True, eq=False)
-class ManyResults:
+@dataclass(frozen=True, eq=False, repr=False)
+class ManyResults(NoTruthValue):
     """The answers of many tests, by name, in the order they were asked."""
+
+    truth_hint = "`.rejected`"
 
     results: Mapping[str, TestResult]  #: the tests that gave an answer
     errors: Mapping[str, Exception]  #: what went wrong with each that did not; ``failures`` are the sentences
@@ -70,8 +74,25 @@ class ManyResults:
         own = {name: getattr(self, name) for name in ("alpha", "seed", "correction", "rejected", "failures", "notes")}
         return plain_dict({**own, "tests": answers})
 
+    @property
+    def sentence(self) -> str:
+        """How many tests reject."""
+        return f"{len(self.rejected)} of {len(self.results)} differ (adjusted p <= {self.alpha:g})."
+
+    def __repr__(self) -> str:
+        return f"<ManyResults: {self.sentence[:-1]}; {pluralize(len(self.errors), 'error')}>"
+
+    def _repr_html_(self) -> str:
+        from cpmmd.report.notebook import table_card
+
+        rows = [
+            {"test": name, "differs": name in self.rejected, "p-value": result.pvalue, "adjusted": self.adjusted[name]}
+            for name, result in self.results.items()
+        ]
+        return table_card(self.sentence, [*self.failures.values(), *self.notes], rows, found=bool(self.rejected))
+
     def __str__(self) -> str:
-        lines = [f"{len(self.rejected)} of {len(self.results)} differ (adjusted p <= {self.alpha:g})."]
+        lines = [self.sentence]
         for name, result in self.results.items():
             mark = "*" if self.adjusted[name] <= self.alpha else " "
             m, n = result.sizes
@@ -81,6 +102,7 @@ class ManyResults:
         return "\n".join(lines)
 
 
+@hint_keywords
 def run_many(
     tests: Mapping[str, Pair | Callable[[], Pair]],
     *,

@@ -9,6 +9,7 @@ import numpy as np
 
 from cpmmd import registry
 from cpmmd.core import validation
+from cpmmd.core.near_names import hint_keywords
 from cpmmd.core.parallel import map_tasks
 from cpmmd.core.progress import Progress, report, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
@@ -75,6 +76,7 @@ def _some_rows(pool: Pool, size: int, rng: np.random.Generator) -> Pool:
     return replace(some, design=design.take(rows, some.m), kept=None)
 
 
+@hint_keywords
 def power_from_pilot(
     x: object,
     y: object,

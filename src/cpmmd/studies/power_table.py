@@ -155,7 +155,7 @@ class PowerRow(PlainValue):
         return f"{self.repetitions} draws" if self.repetitions > 1 else "fitted curve"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PowerTable(PlainValue):
     """Power over sample sizes, and how many rows a wanted power takes."""
 
@@ -198,6 +198,15 @@ class PowerTable(PlainValue):
             )
         beyond = ", beyond the pilot" if self.needed.estimate > min(self.pilot) else ""
         return f"About {about} {unit} for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."
+
+    def __repr__(self) -> str:
+        return f"<PowerTable: {self.sentence} {pluralize(len(self.rows), 'size')}>"
+
+    def _repr_html_(self) -> str:
+        from cpmmd.report.notebook import table_card
+
+        rows = [{"size": r.size, "power": r.estimate, "from": r.low, "to": r.high, "source": r.source} for r in self.rows]
+        return table_card(self.sentence, self.notes, rows)
 
     def __str__(self) -> str:
         lines = [self.sentence, f"{self.unit + ' of each':>14}   power   {'':<14}   fitted, 90% confidence interval"]

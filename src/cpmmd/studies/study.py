@@ -20,6 +20,7 @@ from cpmmd.core.arrays import Array
 from cpmmd.core.plain import PlainDict, to_plain
 from cpmmd.core.progress import Progress
 from cpmmd.core.seeds import RNG, keyed_rng, resolve_seed
+from cpmmd.core.text import pluralize
 from cpmmd.data.design import CUT
 from cpmmd.errors import InputError
 from cpmmd.procedures.base import Procedure
@@ -253,7 +254,7 @@ class Repetition:
         return {"cell": self.cell, "repetition": self.repetition, **outcome, "seconds": round(self.seconds, 3)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StudyTable:
     """What a study found."""
 
@@ -300,6 +301,15 @@ class StudyTable:
     def columns(self) -> list[str]:
         """Names over all rows, in order of appearance."""
         return list(dict.fromkeys(name for row in self.rows for name in row))
+
+    def __repr__(self) -> str:
+        return f"<StudyTable {self.name!r}: {pluralize(len(self.cells), 'cell')}, {len(self.repetitions)} repetitions>"
+
+    def _repr_html_(self) -> str:
+        from cpmmd.report.notebook import table_card
+
+        failed = [f"{pluralize(len(self.failures), 'repetition')} failed."] if self.failures else []
+        return table_card(self.name, failed, self.rows)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the rows as CSV, and write them where a path is named."""

@@ -1,8 +1,8 @@
 """Parquet, Arrow and numpy files.
 
-A Parquet or Arrow file is read by another process first: readers trust the sizes that a file states. A damaged one may state
-2 EB, and a reader that cannot have them does not raise: it aborts the process. The other process is started once, imports while
-this one does, and serves every file that follows.
+A Parquet or Arrow file is read by another process first: readers trust the sizes that a file states, and where these are damaged
+or beyond memory they abort the process instead of raising. The other process has little more memory than the limit for files. It
+is started once, imports while this one does, and serves all files that follow.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _try_to_read(source: Source, kind: str, what: str, limit: FileLimit) -> None
 
 
 class _Reader:
-    """The process that reads first."""
+    """The process that reads files first."""
 
     def __init__(self) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
@@ -114,7 +114,7 @@ class _Reader:
         self._errors.seek(0)
         if (found := NO_ROOM.search(self._errors.read())) and int(found[1]) < MOST_ASKED:
             return TOO_MUCH
-        return f"its sizes or contents are damaged and end a reader, with code {code}"
+        return f"its sizes or contents are damaged and end the process that reads it, with code {code}"
 
     @property
     def alive(self) -> bool:
@@ -137,10 +137,10 @@ _KEPT: list[_Reader] = []
 
 
 def _reader() -> _Reader | None:
-    """Return the process, started where there is none; None where processes cannot be started."""
+    """Return the process, started if necessary; None where processes cannot be started."""
     if _KEPT and _KEPT[0].owner != os.getpid():  # a fork: the process is its parent's
         _KEPT.clear()
-    if _KEPT and not _KEPT[0].alive:  # ended between two files, by whatever it was
+    if _KEPT and not _KEPT[0].alive:  # ended between two files
         _close()
     if not _KEPT and sys.executable:
         with suppress(OSError):
@@ -155,8 +155,8 @@ def _close() -> None:
 
 
 def serve() -> None:
-    """Read what standard input names, file after file, and answer with what is wrong with each."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks is interrupted, too, and ends this process
+    """Read the files that standard input names, and answer with what is wrong with each."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks is interrupted, too, and ends this one
     polars().DataFrame({"a": [1.0, 2.0]}).lazy().select("a").collect()  # starts its threads, whose stacks count as memory
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # only answers go to the other side
@@ -293,18 +293,18 @@ def read_npz(source: Source, limit: FileLimit) -> FileSample:
 
 @contextmanager
 def _numpy(source: Source) -> Iterator[None]:
-    """Turn whatever numpy raises into a sentence: damaged headers raise anything, from the tokenizer's errors to zlib's."""
+    """Turn any error of numpy into a sentence: damaged headers raise anything, from the tokenizer's errors to zlib's."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
         pickled = "pickle" in str(error) or "Python objects" in str(error)
-        if pickled and not source.head().startswith((NUMPY, ZIP)):  # numpy takes whatever it does not know for a pickle
-            wrong = "cannot be read as a numpy file: it does not begin as one. Check its name, or save it again."
+        if pickled and not source.head().startswith((NUMPY, ZIP)):  # numpy takes unknown files for pickles
+            wrong = "cannot be read as a numpy file: its first bytes are not those of one. Check its name, or save it again."
         elif pickled:
             wrong = (
-                "holds Python objects, which are never loaded from a file: that could run code. Save numbers as a plain array, "
+                "holds Python objects, which are never loaded, because that could run code. Save numbers as a plain array, "
                 "or a table as Parquet."
             )
         else:

@@ -1,6 +1,6 @@
-"""How files are to be read: the formats that there are, and dates in text.
+"""How files are to be read: known formats, and dates in text.
 
-ISO dates are always read as such, others only once it is said which number is the day.
+ISO dates are always read as such, others only where the options say which number is the day.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ PARTS = {
     DAY_FIRST: r"^\d{1,2}(?P<mark>[/.-])\d{1,2}(?P=mark)\d{4}" + TIME,
 }
 MOST_FORMS = 8  # of one column: with and without time, seconds, parts of them
-EARLIEST = 100  # a year before is one of two digits, misread
+EARLIEST = 100  # earlier years are misread ones of two digits
 EXAMPLE = datetime(2024, 12, 31, 10, 30, 15)
 NO_DATE = (
-    "A date's form must say day, month and year in the codes of strptime, such as %m/%d/%Y, with something between them (columns "
-    "of digits are numbers). Got {form!r} instead; change {format}."
+    "A date's form must have day, month and year in the codes of strptime, such as %m/%d/%Y, with a separator between them "
+    "(digits alone are numbers). Got {form!r} instead; change {format}."
 )
 
 
@@ -62,17 +62,19 @@ class DateStyle:
             return
         setting = ParameterReference("date_format")
         if self.dayfirst:
-            twice = "Dates are in one form. Got both {dayfirst} and {format}; leave one out."
+            twice = "Dates must have one form. Got both {dayfirst} and {format}; set one of them."
             raise InputError(twice, dayfirst=ParameterReference("dayfirst"), format=setting)
         if not _says_the_day(self.format):
             raise InputError(NO_DATE, form=self.format, format=setting)
 
     def read(self, values: Series) -> Series | None:
-        """Return a text column as dates, missing where a value is none; None where most of them are none."""
+        """Return a text column as dates, missing where a value is not a date; None where most values are not."""
         present = len(values) - values.null_count()
         read = None if self.format is None else _parse(values, self.format)
         if read is not None:
-            read = read.zip_with(read.dt.year() >= EARLIEST, read.clear(len(read)))  # polars 1.27 sets no dates to nothing
+            read = read.zip_with(
+                read.dt.year() >= EARLIEST, read.clear(len(read))
+            )  # not ``set``, which polars 1.27 lacks for dates
             if 2 * (len(read) - read.null_count()) > present:
                 return read
         for look in (ISO, DAY_FIRST) if self.dayfirst or read is not None else (ISO,):
@@ -83,7 +85,7 @@ class DateStyle:
 
 
 def _by_looks(values: Series, parts: str) -> Series:
-    """Return the dates of one look: the forms are those of the first value, of the first that this form leaves, and so on."""
+    """Return the dates of one kind, form by form: that of the first value, then that of the first value of another form."""
     pl = polars()
     read: Series | None = None
     timed, zones = False, set()
@@ -92,7 +94,7 @@ def _by_looks(values: Series, parts: str) -> Series:
         if left.null_count() == len(left) or (form := _form(left.drop_nulls()[0], parts)) is None:
             break
         zones.add(form.endswith("z"))
-        if len(zones) > 1:  # with and without a zone in one column: nobody knows which moments the latter are
+        if len(zones) > 1:  # with and without a zone in one column: the moments of the latter are unknown
             break
         timed = timed or "%H" in form
         found = _parse(left, form).cast(pl.Datetime("us", "UTC" if form.endswith("z") else None))
@@ -127,7 +129,7 @@ def _says_the_day(form: str) -> bool:
     try:
         written = EXAMPLE.strftime(form)
         read = _parse(polars().Series([written]), form)[0]
-    except Exception:  # whatever a code that is none brings about, here or in polars
+    except Exception:  # an unknown code can raise anything, here or in polars
         return False
     return not written.strip().isdigit() and read is not None and (read.year, read.month, read.day) == (2024, 12, 31)
 

@@ -20,8 +20,8 @@ WITH_MEMBERS = (".npz:", ".xlsx:", ".xlsm:")
 ZIP = b"PK\x03\x04"
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"\x93NUMPY": "npy", ZIP: "npz"}
 NO_FORMAT = (
-    "{file} has {what}, which names no format. Known: {extensions} (text also with .gz or .zst); or say it with {setting} "
-    "({formats})."
+    "The extension of a file must name its format. {file} has {what}. Known: {extensions} (text also with .gz or .zst); or set "
+    "{setting} ({formats})."
 )
 
 READERS: dict[str, Callable[[Source, ReadOptions], FileSample]] = {
@@ -51,7 +51,9 @@ def read_source(source: Source, options: ReadOptions) -> FileSample:
     kind = options.format or _format_of(source, head)
     if is_packed(head):
         if kind not in TEXT:
-            raise InputError(f"{source.label} is compressed: {kind} files must be plain. Unpack it first (gunzip, unzstd).")
+            raise InputError(
+                f"Only text may be compressed. {source.label} is a compressed {kind} file; unpack it first (gunzip, unzstd)."
+            )
         source = Source(source.label, content=unpack(source, options.limit))
         if not source.head():
             raise InputError(f"{source.label} is empty. Check how it was written.")
@@ -59,7 +61,7 @@ def read_source(source: Source, options: ReadOptions) -> FileSample:
 
 
 def find_source(name: str, limit: FileLimit) -> Source:
-    """Return where the bytes come from, refused when there is nothing to read."""
+    """Return where the bytes come from, refused where there is nothing to read."""
     if name == STDIN:
         return Source("standard input", content=drain(in_chunks(sys.stdin.buffer.read), "standard input", limit))
     path, member = Path(name), None
@@ -104,7 +106,7 @@ def _format_of(source: Source, head: bytes) -> str:
 
 
 def _sniff(head: bytes, source: Source) -> str:
-    """Tell a stream's format by its first bytes."""
+    """Return a stream's format, judged by its first bytes."""
     if is_packed(head):
         head = unpacked_head(source)
     if head.startswith(ZIP) and (b"[Content_Types].xml" in head or b"xl/" in head):

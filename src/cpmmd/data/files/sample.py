@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -26,6 +27,7 @@ MOST_GROUPS = 100
 UNITS_A_DAY = {"d": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 FIRST_DAY, END_DAY = -719_162, 2_932_897  # of the years 1 to 9999, counted from 1970-01-01
 
+FEW_ROWS, PLAIN = 100, re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+)?")
 PADDED = r"^\s{2,}|\s$"  # one space after a separator is a style of writing tables
 # What looks like a number and is a code: leading zeros, or an exponent without a point or a sign, as no program writes one.
 ZEROS, EXPONENT, FRACTION = r"^0\d+$", r"^\d+[eE]\d+$", r"[.]|[eE][+-]"
@@ -35,7 +37,7 @@ YEAR_2000, YEAR_2040 = 946_684_800, 2_208_988_800  # seconds since 1970
 # A number with a decimal comma.
 WITH_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
 NO_NUMBERS = {
-    r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}\b": "dates among other values; correct those (an empty field is a missing value)",
+    r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}\b": "dates among other values; correct the others (an empty field is a missing value)",
     r"^\d{1,2}[/.-]\d{1,2}[/.-](\d{2}|\d{4})\b": "dates; write 2024-12-31, or set {dayfirst} or {date_format}",
     r"(?i)^(\d{1,2}[ .-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ .,-]+(\d{1,2}[ .,-]+)?\d{4}$": (
         "dates; write 2024-12-31, or set {date_format}, with %b for a month's name"
@@ -164,6 +166,8 @@ def _read_text(
     series: Series, name: str, label: str, options: ReadOptions, notes: list[str], wrong: list[InputError], *, typed: bool
 ) -> Series:
     """Return what a text column holds, with what is to be noted of it or is wrong with it."""
+    if len(series) <= FEW_ROWS and options.decimal == "." and not typed and (numbers := _plain_numbers(series)) is not None:
+        return numbers
     stripped = series.str.strip_chars()
     present = stripped.set(stripped.is_in(list(NULLS)), None)
     column = _meaning(present, name, label, options)
@@ -190,6 +194,15 @@ def _read_text(
     return values
 
 
+def _plain_numbers(series: Series) -> Series | None:
+    """Return a short column of plain numbers, None for any other: operations of polars take longer than a few values do."""
+    values = series.to_list()
+    if not all(value is not None and PLAIN.fullmatch(value) for value in values):
+        return None
+    whole = not any("." in value for value in values)
+    return polars().Series([int(value) for value in values] if whole else [float(value) for value in values])  # type: ignore[no-any-return]
+
+
 class Meaning(NamedTuple):
     """What a text column holds."""
 
@@ -206,7 +219,9 @@ def _meaning(present: Series, name: str, label: str, options: ReadOptions) -> Me
     if count and numeric == count:
         code = _first_code(present)
         return (
-            Meaning(numbers) if code is None else Meaning(present, remark=f"codes such as {name_some([code])} are kept as text")
+            Meaning(numbers)
+            if code is None
+            else Meaning(present, remark=f"codes such as {name_some([code])} are kept as text, not read as numbers")
         )
     if not count:
         return Meaning(numbers)
@@ -347,7 +362,7 @@ def _is_empty(data: Data, name: str) -> bool:
             return False
         return bool(np.isnan(data.reshape(len(data), -1)[:, int(name)]).all())
     series = column(data, name)
-    return series.null_count() == len(series) or bool(series.dtype.is_float() and series.drop_nulls().is_nan().all())
+    return series.null_count() == len(series) or bool(series.dtype.is_float() and np.isnan(series.to_numpy()).all())
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
-"""Tables in text: CSV and TSV, strict about what a careless reader would paper over; JSON, one object a line or a list of them.
+"""Tables in text: CSV and TSV, refused where lines or names do not fit; JSON, one object a line or a list of them.
 
-Text is UTF-8 as it comes, and in other encodings once they are named.
+Text is UTF-8 unless another encoding is named.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BYTES_AN_OBJECT = 100  # of Python's, while a list is read
 RECORDS = 'Write each row as {"a": 1, "b": 2}, in a list or on lines of their own (pandas: orient="records")'
 NOT_DECODED = "{file} cannot be read as {encoding} ({reason}). Check {setting}."
 NOT_UTF8 = (
-    "{file} must be UTF-8 text, or say what it is. It has the byte 0x{byte:02x}, which UTF-8 does not allow there; if it was "
+    "Text must be UTF-8, or have a named encoding. {file} has the byte 0x{byte:02x}, which UTF-8 does not allow there; if it was "
     "written by an old program or Excel, try {latin} or {windows}."
 )
 
@@ -58,13 +58,13 @@ def decoded(source: Source, options: ReadOptions) -> Source:
 
 
 def _check_text(source: Source, limit: FileLimit) -> bytes:
-    """Return the beginning of a text, refused where it is none, or too much."""
+    """Return the beginning of a text file, refused where it is not text or too large."""
     head, label = source.head(), source.label
     if head.startswith(BOMS):
-        utf16 = "{file} must be UTF-8 text, or say what it is. It is UTF-16; say {setting}."
+        utf16 = "Text must be UTF-8, or have a named encoding. {file} is UTF-16; set {setting}."
         raise InputError(utf16, file=label, setting=ParameterReference("encoding", "utf-16"))
     if b"\x00" in head:
-        nul = "{file} is not text: it holds NUL bytes. Check the file, or say its format with {setting}."
+        nul = "{file} is not text: it holds NUL bytes. Check the file, or set its {setting}."
         raise InputError(nul, file=label, setting=ParameterReference("format"))
     if b"\r" in head and b"\n" not in head:
         raise InputError(f"{label} has line ends of old Macs. Convert them with: tr '\\r' '\\n'")
@@ -75,7 +75,7 @@ def _check_text(source: Source, limit: FileLimit) -> bytes:
 
 @contextmanager
 def _in_utf8(label: str) -> Iterator[None]:
-    """Turn bytes that are no UTF-8 into a sentence."""
+    """Turn bytes that are not UTF-8 into a sentence."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -84,19 +84,19 @@ def _in_utf8(label: str) -> Iterator[None]:
 
 
 def column_names(header: list[str], label: str, decimal: str = ".") -> tuple[list[str], bool]:
-    """Return the names that a first line gives, or positions where it is numbers; and whether it gave them."""
+    """Return the names in a first line, or positions where it holds numbers; and whether it held names."""
     named = not _is_data([name.replace(decimal, ".") for name in header])
     names = header if named else [str(i) for i in range(len(header))]
     if twice := sorted(name for name, count in Counter(names).items() if name and count > 1):
         raise InputError(f"Column names must be unique. {label} has {name_some(twice)} more than once; rename or remove columns.")
     if NAMELESS in names[1:] or names == [NAMELESS]:
         number = names.index(NAMELESS, 1 if len(names) > 1 else 0) + 1
-        raise InputError(f"Every column must have a name. Number {number} of {label} has none; name it, or remove it.")
+        raise InputError(f"Every column must have a name. Column number {number} of {label} has no name; name it, or remove it.")
     return names, named
 
 
 def _is_data(header: list[str]) -> bool:
-    """Whether a first line is numbers; 0, 1, 2, ... are the names that pandas gives to columns without any."""
+    """Whether a first line is data; 0, 1, 2, ... are the names that pandas gives to columns without names."""
     names = header[1:] if header[:1] == [NAMELESS] else header  # beside an index without a name
     if names == [str(i) for i in range(len(names))]:
         return False
@@ -109,8 +109,8 @@ def _is_data(header: list[str]) -> bool:
 def without_filling(frame: DataFrame, label: str, notes: list[str]) -> DataFrame:
     """Leave out blank rows, and a nameless first column that numbers or names the rows, as pandas and R write it.
 
-    In a single column a blank row is a missing value. Whole numbers are an index even where they repeat (tables put together keep
-    theirs); anything else must name each row.
+    In a single column a blank row is a missing value. Whole numbers are an index even where they repeat, as in concatenated
+    tables; other values must differ in each row.
     """
     empty = column(frame, frame.columns[0]).is_null()
     for name in frame.columns[1:]:
@@ -127,10 +127,10 @@ def without_filling(frame: DataFrame, label: str, notes: list[str]) -> DataFrame
         whole = first.str.strip_chars().cast(pl.Int64, strict=False)
         first = whole if whole.null_count() == first.null_count() else first
     if not first.dtype.is_integer() and first.n_unique() < len(first):
-        index = "has none, and repeats values, so that it is not taken for an index; name it, or remove it."
+        index = "has no name, and is not an index, because its values repeat; name it, or remove it."
         raise InputError(f"Every column must have a name. The first of {label} {index}")
     counts = first.dtype.is_integer() and first.eq_missing(pl.int_range(len(frame), eager=True)).all()
-    is_index = "counts the rows" if counts else "is taken for an index"
+    is_index = "numbers the rows" if counts else "is an index"
     notes.append(f"the nameless first column of {label} {is_index}: left out")
     return frame.drop(NAMELESS)
 
@@ -161,7 +161,7 @@ def _records(source: Source, separator: str) -> Iterator[list[str]]:
 def _header(source: Source, separator: str, decimal: str) -> tuple[list[str], str]:
     """Return the first line and the separator: the usual one, or another where that leaves a single column.
 
-    What begins fractions separates columns only where nothing else does.
+    The decimal separator separates columns only where nothing else does.
     """
     try:
         with _in_utf8(source.label):
@@ -233,11 +233,11 @@ def _check_even(source: Source, separator: str, width: int) -> None:
 
 
 def read_json(source: Source, options: ReadOptions) -> FileSample:
-    """Read objects, a row each; which way they are written, the first character says."""
+    """Read objects, a row each; the first character tells whether they are a list."""
     start = _check_text(source, options.limit).lstrip(SPACE)[:1]
     if not start:
         raise InputError(f"{source.label} is empty. Check how it was written.")
-    _check_objects(source, options.limit)
+    _check_objects(source, options.limit, listed=start == b"[")
     lines = io.BytesIO(_as_lines(source)) if start == b"[" else source.native
     with reading(source.label, "JSON lines"):
         frame: DataFrame = polars().read_ndjson(lines, infer_schema_length=None)
@@ -246,7 +246,7 @@ def read_json(source: Source, options: ReadOptions) -> FileSample:
     return infer_types(frame, source.label, options, [])
 
 
-def _check_objects(source: Source, limit: FileLimit) -> None:
+def _check_objects(source: Source, limit: FileLimit, *, listed: bool) -> None:
     """Refuse objects that make more values than the limit: each name in any of them is a column, with a value in every row."""
     names, rows, nested = set[bytes](), 0, 0
     with source.open() as file:
@@ -254,7 +254,7 @@ def _check_objects(source: Source, limit: FileLimit) -> None:
             names.update(NAME.findall(line))
             rows += line.count(b"{")
             nested += line.count(b"[")
-            needed = source.size + len(names) * BYTES_A_COLUMN + (rows + nested) * BYTES_AN_OBJECT
+            needed = source.size + len(names) * BYTES_A_COLUMN + (rows + nested if listed else nested) * BYTES_AN_OBJECT
             limit.check_numbers(rows * len(names), source.label, besides=needed)
 
 
@@ -281,5 +281,5 @@ def _as_lines(source: Source) -> bytes:
         if content[place + 1 :].strip() or content[place : place + 1] != "]":
             raise json.JSONDecodeError("Extra data" if place < len(content) else "Expecting ']'", content, place)
     if not lines:
-        raise InputError(f"{source.label} is a list without items. Check how it was written.")
+        raise InputError(f"{source.label} is an empty list. Check how it was written.")
     return b"\n".join(lines)

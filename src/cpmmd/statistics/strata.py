@@ -23,8 +23,8 @@ from cpmmd.data.design import PAIR
 from cpmmd.data.pool import Pool
 from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.layout import Layout
-from cpmmd.explain.samples import ROUNDING, Sample, WeighedSample, stratum_means
 from cpmmd.statistics.mmd import witness
+from cpmmd.statistics.samples import ROUNDING, Sample, WeighedSample, stratum_means
 
 ALL = slice(None)
 FEWEST = 5  # rows of a level that counts on its own: with fewer, it dominates a chi-square
@@ -55,9 +55,10 @@ def mean_differences(of_x: Array, total: Array, _labels: Relabelings) -> Array:
     """
     m, n = of_x[:, :1], total[0] - of_x[:, :1]
     both = (m > 0) & (n > 0)
-    m_safe, n_safe = np.where(both, m, 1.0), np.where(both, n, 1.0)
-    apart = of_x[:, 1:] / m_safe - (total[1:] - of_x[:, 1:]) / n_safe
-    return np.asarray(np.where(both, apart * np.sqrt(m_safe * n_safe / total[0]), 0.0))
+    scale = np.where(both, np.sqrt(total[0] / np.where(both, m * n, 1.0)), 0.0)
+    apart = of_x[:, 1:] - m * (total[1:] / total[0])  # exactly 0 of what all rows have
+    apart *= scale
+    return np.asarray(apart)
 
 
 @dataclass(frozen=True, eq=False)

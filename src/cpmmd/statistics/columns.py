@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from itertools import chain, product
 
@@ -21,15 +22,26 @@ from cpmmd.data.preparation import MAX_LEVELS, MISSING, OTHER, Preparation
 from cpmmd.data.table import SECONDS_A_DAY
 from cpmmd.draws.layout import Layout
 from cpmmd.evidence import tail_scores
-from cpmmd.explain.differences import Change
-from cpmmd.explain.samples import Sample
-from cpmmd.explain.strata import FEWEST, Features, Statistic, Strata, UnitSums
+from cpmmd.statistics.samples import Sample
+from cpmmd.statistics.strata import FEWEST, Features, Statistic, Strata, UnitSums
 
 PATCHES = 8  # most patches along each side of an image
 CHANNELS = 4  # a first or last axis of at most this length holds colours
 CLASSES = 32  # of pooled ranks, between which distribution functions are compared
 TIE = 1e-9  # of a score: rounding must not split the ties of discrete data
 TOGETHER = 2048  # features in one product: 16 MB under 999 permutations
+
+
+class Change(StrEnum):
+    """What changed in a column."""
+
+    LOCATION = "location"
+    SCALE = "scale"
+    SHAPE = "shape"
+    SHARE = "share"
+    MISSING = "missing"
+
+
 # The share of missing values has three times the weight of any other statistic of its column: it is one of five, most of which
 # detect the same changes, and nothing else detects this one (measured: see docs/theory/where.md).
 WEIGHTS: dict[str, float] = {Change.MISSING: 3.0}
@@ -131,28 +143,30 @@ def number_features(ranks: Array, sums: UnitSums) -> list[Features]:
     rows = np.flatnonzero(~np.isnan(ranks))
     ranks, missing = ranks[rows], _missing_features(len(ranks), rows, sums)
     normal, centred = special.ndtri(ranks), 2 * ranks - 1
-    smooth = [normal, normal**2, *(np.sqrt(2 * k + 1) * special.eval_legendre(k, centred) for k in (3, 4))]
+    squares = centred**2
+    third, fourth = (5 * squares - 3) * centred / 2, ((35 * squares - 30) * squares + 3) / 8  # Legendre's
+    smooth = [normal, normal**2, np.sqrt(7) * third, 3 * fourth]
     classes = sums.counts(np.minimum((ranks * CLASSES).astype(int), CLASSES - 1), CLASSES, rows)
-    shares = classes.sum(axis=0) / len(ranks)
     statistics: dict[str, Statistic] = {
         Change.LOCATION: lambda D: D[:, 0] ** 2,
         Change.SCALE: lambda D: D[:, 1] ** 2,
         Change.SHAPE: lambda D: (D[:, 2:4] ** 2).sum(axis=1),
-        "distribution": lambda D: _anderson_darling(D[:, 4:], shares),
+        "distribution": lambda D: np.einsum("ij,ij->i", D[:, 4:], D[:, 4:]),
     }
-    functions = np.column_stack([*(sums.of(values - values.mean(), rows) for values in smooth), classes])
+    functions = np.column_stack([*(sums.of(values - values.mean(), rows) for values in smooth), _distribution(classes)])
     return [sums.features(sums.of(rows=rows), functions, statistics), *missing]
 
 
-def _anderson_darling(differences: Array, shares: Array) -> Array:
-    """Return the squared differences of the distribution functions, in units of their variance, averaged over the pool."""
+def _distribution(classes: Array) -> Array:
+    """Return how many rows of each unit are in a class or below, by the pool's deviation, and the weight of an average over it.
+
+    The sum of squared differences of their means is Anderson and Darling's distance of distribution functions.
+    """
+    shares = classes.sum(axis=0) / classes.sum()
     below = np.cumsum(shares)[:-1]
     inside = (shares[:-1] > 0) & (below < 1 - 1e-12)
-    if not inside.any():
-        return np.zeros(len(differences))
-    apart = np.cumsum(differences, axis=1)[:, :-1][:, inside]
     weights = shares[:-1][inside] / (below * (1 - below))[inside]
-    return np.asarray((apart**2) @ weights)
+    return np.asarray(np.cumsum(classes, axis=1)[:, :-1][:, inside] * np.sqrt(weights))
 
 
 def two_value_features(values: Array, sums: UnitSums) -> list[Features]:

@@ -1,0 +1,148 @@
+"""Transformers are fitted without labels, or on rows that are not tested: the level holds."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from cpmmd import CpmmdError, DriftDetector, DriftMonitor, MedianTest, two_sample_test
+from cpmmd.data.pool import read_pool
+from cpmmd.data.preparation import Preparation
+from helpers import most_rejections
+
+WORDS = np.array([f"word{i}" for i in range(200)])
+QUICK = {"method": "median", "n_permutations": 19, "rng": 0}
+
+
+def numbers(rng, rows=100):
+    return rng.normal(size=(rows, 60))
+
+
+def texts(rng, rows=100):
+    return pd.DataFrame({"text": [" ".join(rng.choice(WORDS, 12)) for _ in range(rows)]})
+
+
+def topics():
+    return make_pipeline(TfidfVectorizer(), TruncatedSVD(5))
+
+
+PANELS = {"PCA": (numbers, lambda: PCA(10)), "TF-IDF": (texts, topics)}
+
+
+def null_pvalue(panel, way, seed):
+    """Return the p-value of samples of one law, preprocessed on the pool or on rows that are held out."""
+    rng, (draw, transformer) = np.random.default_rng(seed), PANELS[panel]
+    if way == "pooled":
+        return two_sample_test(draw(rng), draw(rng), preprocess=transformer(), **QUICK).pvalue
+    if way == "held out":
+        method = MedianTest(split=True)
+        return two_sample_test(draw(rng), draw(rng), preprocess=transformer(), **QUICK | {"method": method}).pvalue
+    detector = DriftDetector(preprocess=transformer(), **QUICK | {"rng": seed}).fit(draw(rng))
+    return detector.test(draw(rng)).pvalue
+
+
+@pytest.mark.parametrize("way", ["pooled", "held out"])
+def test_level(way):
+    rejections = sum(null_pvalue("PCA", way, seed) <= 0.05 for seed in range(300))
+    assert rejections <= most_rejections(300, 0.05)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("way", ["pooled", "held out", "detector"])
+@pytest.mark.parametrize("panel", PANELS)
+def test_long_level(panel, way):
+    # 2000 nulls at .05: three standard errors are 29 rejections.
+    assert abs(sum(null_pvalue(panel, way, seed) <= 0.05 for seed in range(2000)) - 100) <= 29
+
+
+def test_a_transformer_fitted_on_one_sample_loses_the_level():
+    rng, rejections = np.random.default_rng(0), 0
+    for _ in range(5):
+        x, y = numbers(rng, 200), numbers(rng, 200)
+        fitted = PCA(10).fit(x)
+        rejections += two_sample_test(fitted.transform(x), fitted.transform(y), **QUICK | {"n_permutations": 99}).reject
+    assert rejections == 5
+
+
+@pytest.mark.parametrize("rows", [20, 100])
+@pytest.mark.parametrize("transformer", [PCA(3), TruncatedSVD(3), StandardScaler()], ids=lambda t: type(t).__name__)
+def test_what_is_fitted_does_not_depend_on_the_order_of_rows(transformer, rows):
+    rng = np.random.default_rng(1)
+    pooled = numbers(rng, rows)
+    order = rng.permutation(rows)
+    one_way, other_way = (
+        Preparation.fit(read_pool(part[: rows // 2], part[rows // 2 :], preprocess=transformer))
+        for part in (pooled, pooled[order])
+    )
+    matrices = [fitted.transform(read_pool(pooled[:10], pooled[10:])) for fitted in (one_way, other_way)]
+    np.testing.assert_array_equal(*matrices)
+
+
+def test_a_split_test_fits_on_its_training_half_only():
+    seen = []
+
+    class Recorder(PCA):
+        def fit(self, X, y=None):
+            seen.append(len(X))
+            return super().fit(X, y)
+
+    rng = np.random.default_rng(2)
+    two_sample_test(numbers(rng), numbers(rng), preprocess=Recorder(5), **QUICK | {"method": MedianTest(split=True)})
+    assert seen == [100]
+
+
+@pytest.mark.parametrize("method", ["cp-full", "median", "cp-linear", "energy", "mmdagg", "mmdfuse"])
+def test_every_kind_of_method_takes_one(method):
+    rng = np.random.default_rng(3)
+    x, y = numbers(rng), numbers(rng) + 0.5
+    result = two_sample_test(x, y, method=method, preprocess=make_pipeline(StandardScaler(), PCA(10)), n_permutations=99, rng=0)
+    assert result.reject
+    assert "preprocess=Pipeline" in result.call
+    assert len(result.explain().columns) == 60  # the columns as they came
+
+
+def test_frames_texts_and_columns_by_name():
+    rng = np.random.default_rng(4)
+    frames = [texts(rng, 80).assign(value=rng.normal(size=80)) for _ in range(2)]
+    frames[1].loc[:40, "text"] = "word3 word4"
+    by_name = ColumnTransformer([("words", topics(), "text"), ("value", StandardScaler(), ["value"])])
+    assert two_sample_test(*frames, preprocess=by_name, **QUICK | {"n_permutations": 99}).reject
+    assert two_sample_test(*map(pl.from_pandas, frames), preprocess=by_name, **QUICK | {"n_permutations": 99}).reject
+    only = [frame[["text"]] for frame in frames]
+    assert two_sample_test(*only, preprocess=topics(), **QUICK | {"n_permutations": 99}).reject
+
+
+def test_detectors_with_an_example_and_monitors_take_one(tmp_path):
+    rng = np.random.default_rng(5)
+    detector = DriftDetector("cp-linear", preprocess=PCA(10), n_permutations=99, rng=0)
+    detector.fit(numbers(rng, 200), example=numbers(rng, 100) + 1)
+    assert detector.test(numbers(rng) + 1).reject
+    assert detector.preparation_.transformer.n_components_ == 10
+    with pytest.raises(CpmmdError, match="cannot be saved"):
+        detector.save(tmp_path / "detector.cpmmd")
+    monitor = DriftMonitor("median", preprocess=PCA(10), n_permutations=999, rng=0).fit(numbers(rng, 200))
+    assert not monitor.update(numbers(rng)).alarm
+    assert [monitor.update(numbers(rng) + 1) for _ in range(3)][-1].alarm
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (PCA, "must be None or a scikit-learn transformer"),
+        ("pca", "must be None or a scikit-learn transformer"),
+        (PCA(100), "could not fit 200 rows"),
+        (FunctionTransformer(np.log), "finite numbers"),
+        (FunctionTransformer(lambda rows: rows[:3]), "must make a row of finite numbers of each row"),
+    ],
+    ids=["class", "text", "too many", "not finite", "other rows"],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_cannot_be_is_refused(wrong, sentence):
+    rng = np.random.default_rng(6)
+    with pytest.raises(CpmmdError, match=sentence):
+        two_sample_test(numbers(rng), numbers(rng), preprocess=wrong, **QUICK)
