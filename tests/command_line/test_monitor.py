@@ -43,7 +43,7 @@ def test_quiet_is_0_alarm_is_1_and_asking_again_gives_the_same(watched, tmp_path
     page = Page((tmp_path / "series.html").read_text())
     said = "".join(page.texts)
     assert "Evidence over time" in said
-    assert "Columns that moved" in said
+    assert "Columns that changed" in said
     assert len(page.all("svg")) >= 2
     assert "most likely with day4.csv" in said
 

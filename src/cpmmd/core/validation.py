@@ -85,7 +85,7 @@ def permutation_count(n_permutations: object, alpha: float | None) -> int:
     count = whole("n_permutations", n_permutations, at_least=1)
     if alpha is not None and count < (needed := permutations_needed(alpha)):
         raise InputError(
-            "The smallest p-value of {count} is 1/{total}, above {level}: the test could never reject. Use {more} "
+            "The test can never reject: the smallest p-value of {count} is 1/{total}, above {level}. Use {more} "
             "or more (999 is the default).",
             count=pluralize(count, "permutation"),
             total=count + 1,
