@@ -203,6 +203,10 @@ def test_standardised_classes_are_left_out_where_columns_have_one_unit():
     assert len(two_sample_test(x * units, y * units, n_permutations=19, rng=0).classes) == len(default_classes(3)) == 10
 
 
+def test_classes_follow_the_number_of_columns():
+    assert [len(default_classes(columns)) for columns in (1, 2, 3, 64, 65)] == [7, 7, 10, 10, 8]
+
+
 def test_tables_with_categories_listen_to_columns():
     weights = {type(one).__name__: one.weight for one in default_classes(12, mixed=True)}
     assert weights["ColumnsClass"] == 8 * next(one.weight for one in default_classes(12) if isinstance(one, ColumnsClass))

@@ -38,7 +38,7 @@ from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.outcome import ClassPath, Evidence, TestResult
 
 RATIO = float(GRID_RATIO)
-FEW_COLUMNS = 2
+FEW_COLUMNS, MANY_COLUMNS = 2, 64  # of more, reading each under every relabeling takes several times what the kernels do
 ONE_UNIT = 2.0  # columns whose standard deviations differ by no more than this factor count as in one unit
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
 
@@ -233,8 +233,10 @@ def default_classes(columns: int, *, mixed: bool = False) -> tuple[AnyClass, ...
     )
     if few:
         return every
-    sums = KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2))
-    return (*every, sums, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=8 if mixed else 1))
+    every = (*every, KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)))
+    if columns > MANY_COLUMNS:
+        return every
+    return (*every, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=8 if mixed else 1))
 
 
 @dataclass(frozen=True)
