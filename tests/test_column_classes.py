@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from scipy import stats
 
-from cpmmd import AdditiveClass, Bandwidth, ColumnsClass, FullSampleTest, KernelClass, two_sample_test
+from cpmmd import AdditiveClass, Bandwidth, ColumnsClass, FullSampleTest, KernelClass, plotting, two_sample_test
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
@@ -13,6 +14,7 @@ from cpmmd.engines import columns as engine
 from cpmmd.engines.columns import column_sums
 from cpmmd.procedures.full_sample import default_classes
 from cpmmd.statistics.mmd import unbiased_mmd2
+from cpmmd.storage.kernels import describe_method, restore_method
 
 CLASSES = {
     "additive": (AdditiveClass(),),
@@ -181,6 +183,8 @@ def test_a_result_says_which_class_spoke_and_shows_a_kernel():
     assert result.to_dict()["leading_class"] == "largest difference of one column"
     assert "largest difference of one column" in str(result)
     assert result.explain().columns[0].name == "7"
+    ticks = plotting.criterion_path(result, ax=Figure().subplots()).get_xticklabels()
+    assert ticks[-1].get_text() == "columns"
 
 
 def test_classes_of_columns_alone_explain_by_the_median_kernel():
@@ -199,9 +203,13 @@ def test_standardised_classes_are_left_out_where_columns_have_one_unit():
     assert len(two_sample_test(x * units, y * units, n_permutations=19, rng=0).classes) == len(default_classes(3)) == 10
 
 
+def test_classes_follow_the_number_of_columns():
+    assert [len(default_classes(columns)) for columns in (1, 2, 3, 64, 65)] == [7, 7, 10, 10, 8]
+
+
 def test_tables_with_categories_listen_to_columns():
     weights = {type(one).__name__: one.weight for one in default_classes(12, mixed=True)}
-    assert weights["ColumnsClass"] == 4 * next(one.weight for one in default_classes(12) if isinstance(one, ColumnsClass))
+    assert weights["ColumnsClass"] == 8 * next(one.weight for one in default_classes(12) if isinstance(one, ColumnsClass))
 
 
 def test_the_sum_of_bandwidths_is_the_sum_of_their_squared_mmds():
@@ -243,3 +251,13 @@ def test_the_default_keeps_its_level_over_2000_mixed_tables(rows):
         x, y = frame(rng, m), frame(rng, n)
         rejections += two_sample_test(x, y, missing="impute", n_permutations=99, rng=seed).pvalue <= 0.05
     assert rejections <= 138
+
+
+def test_a_method_of_such_classes_is_kept_in_a_file_and_reported():
+    rng = np.random.default_rng(9)
+    x, y = frame(rng, 25), frame(rng, 25)
+    method = FullSampleTest(classes=(*CLASSES["spectral"], *CLASSES["columns"], *CLASSES["summed"]))
+    described = describe_method(method)
+    assert restore_method(described) == method
+    result = two_sample_test(x, y, method=method, missing="impute", n_permutations=19, rng=0)
+    assert result.report(rows=False).startswith("<!doctype html>")

@@ -12,10 +12,10 @@ from cpmmd.data.design import DesignOptions
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
-from cpmmd.explain import strata as strata_module
 from cpmmd.explain.column_table import difference_tables
 from cpmmd.explain.effects import mean_effect, share_effect, spread_effect
 from cpmmd.report.content import content
+from cpmmd.statistics import strata as strata_module
 from cpmmd.statistics.columns import columns_of, read_columns
 from cpmmd.statistics.strata import Strata, ranks_inside
 

@@ -16,7 +16,7 @@ from scipy import linalg
 
 from cpmmd.core.arrays import Array
 from cpmmd.data.pool import Pool
-from cpmmd.data.preparation import Preparation
+from cpmmd.data.preparation import MAX_LEVELS, Preparation
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.directions import LEAST, Directions
 from cpmmd.engines.paths import COVARIANCE_ROWS, UNREGULARISED
@@ -55,7 +55,8 @@ def column_sums(pool: Pool, preparation: Preparation, layout: Layout) -> ColumnS
     """Read every column of the rows that are relabelled, once."""
     columns, rows = columns_of(pool, preparation), len(layout.rows)
     strata, form = Strata.of(pool, layout.rows, layout), form_of(layout)
-    count = COVARIANCE_ROWS if COSINES * len(columns) <= MOST_FEATURES else MOST_FEATURES
+    features = sum(MAX_LEVELS if column.kind == "category" else COSINES + 1 for column in columns)  # at most
+    count = COVARIANCE_ROWS if features <= MOST_FEATURES else MOST_FEATURES
     varied = slice(None, None, -(-rows // count))  # units stand in an order that does not look at labels
     step = max(1, ROOM // (8 * (WIDEST * layout.count + 3 * rows)))
     largest = np.zeros(len(layout.labels))

@@ -97,9 +97,9 @@ class DriftMonitor(Fitted[MonitorState]):
     >>> monitor = DriftMonitor(n_permutations=999, rng=0).fit(data.normal(size=(200, 2)))
     >>> for day, shift in {"mon": 0, "tue": 0, "wed": 1, "thu": 1}.items():
     ...     print(monitor.update(data.normal(shift, 1, size=(60, 2)), name=day))
-    mon: quiet (wealth 0.707 < 20, p = 0.622), 60 rows
-    tue: quiet (wealth 0.681 < 20, p = 0.625), 60 rows
-    wed: quiet (wealth 8.66 < 20, p = 0.001), 60 rows
+    mon: quiet (wealth 0.718 < 20, p = 0.251), 60 rows
+    tue: quiet (wealth 0.685 < 20, p = 0.702), 60 rows
+    wed: quiet (wealth 8.93 < 20, p = 0.001), 60 rows
     thu: ALARM since wed (wealth 20 >= 20, p = 0.001), 60 rows
     """
 

@@ -138,7 +138,8 @@ def _class_paths(paths: Sequence[ClassPath], chosen: ClassPath | None, ax: Axes)
             ax.plot(*place, color=colour, marker="*", markersize=14, linestyle="none", label="chosen")
         # All members are named where they are few, else the first and the last.
         for k in range(len(places)) if len(places) <= MOST_TICKS else (0, len(places) - 1):
-            bandwidth = f"{one.bandwidths[k]:.3g}" if len(one.bandwidths) else "fixed"
+            without = "fixed" if one.label.startswith("fixed") else "columns"
+            bandwidth = f"{one.bandwidths[k]:.3g}" if len(one.bandwidths) else without
             gamma = f", {one.gammas[k]:.0e}" if len(one.gammas) and np.isfinite(one.gammas[k]) else ""
             ticks.append((int(places[k]), bandwidth + gamma))
         start = int(places[-1]) + 2

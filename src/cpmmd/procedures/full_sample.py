@@ -38,7 +38,7 @@ from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.outcome import ClassPath, Evidence, TestResult
 
 RATIO = float(GRID_RATIO)
-FEW_COLUMNS = 2
+FEW_COLUMNS, MANY_COLUMNS = 2, 64  # of more, reading each under every relabeling takes several times what the kernels do
 ONE_UNIT = 2.0  # columns whose standard deviations differ by no more than this factor count as in one unit
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
 
@@ -168,6 +168,11 @@ class AdditiveClass:
         validation.positive("weight", self.weight)
         object.__setattr__(self, "gammas", validation.gammas(self.gammas))
 
+    @property
+    def label(self) -> str:
+        """The class in few words."""
+        return f"{'spectral ' if self.gammas else ''}sum over columns"
+
     def __str__(self) -> str:
         return f"sum over columns{', spectrum regularised' if self.gammas else ''}"
 
@@ -196,6 +201,11 @@ class ColumnsClass:
     def __post_init__(self) -> None:
         validation.positive("weight", self.weight)
 
+    @property
+    def label(self) -> str:
+        """The class in few words."""
+        return "one column"
+
     def __str__(self) -> str:
         return "largest difference of one column"
 
@@ -210,21 +220,23 @@ def default_classes(columns: int, *, mixed: bool = False) -> tuple[AnyClass, ...
     classes of columns see little that kernels do not. In ``mixed`` tables, which have categories, single columns change more
     often than what they are together.
     """
-    gaussian, few, share = Bandwidth("gaussian"), columns <= FEW_COLUMNS, 0.5 if mixed else 1.0
+    gaussian, few = Bandwidth("gaussian"), columns <= FEW_COLUMNS
     gammas, fine = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6) if few else ()
     every: tuple[AnyClass, ...] = (
-        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5 * share),
-        KernelClass(gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine), weight=share),
-        KernelClass(gaussian, "standard", narrowest=1, widest=1, weight=share),
-        KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=gammas, weight=0.5 * share),
-        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=(2 if few else 0.7) * share),
-        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.5 * share),
-        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7 * share),
+        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5),
+        KernelClass(gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine)),
+        KernelClass(gaussian, "standard", narrowest=1, widest=1),
+        KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=gammas, weight=0.5),
+        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=2 if few else 0.7),
+        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.5),
+        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7),
     )
     if few:
         return every
-    sums = KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2))
-    return (*every, sums, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=4 if mixed else 1))
+    every = (*every, KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)))
+    if columns > MANY_COLUMNS:
+        return every
+    return (*every, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=8 if mixed else 1))
 
 
 @dataclass(frozen=True)
@@ -414,7 +426,7 @@ class _ScoredClass:
     def of_columns(cls, columns: ColumnSums, one: AdditiveClass | ColumnsClass, quantile: float) -> _ScoredClass:
         """Score a class of columns, which has no kernel of rows as they come."""
         none = np.empty(0)
-        shown: dict[str, Any] = {"name": str(one), "label": str(one), "coordinates": "", "bandwidths": none}
+        shown: dict[str, Any] = {"name": str(one), "label": one.label, "coordinates": "", "bandwidths": none}
         if isinstance(one, AdditiveClass):
             members, values = np.array(one.gammas or (UNREGULARISED,)), columns.additive(one.gammas)
         else:
