@@ -88,7 +88,7 @@ CANDIDATES = {
 }
 NAMES = {candidate: name for name, candidate in CANDIDATES.items()}
 ADDITIVE = GAMMAS[:3]
-TODAY: Union = {
+SEVEN: Union = {
     ("G raw 2", "G raw 1"): 1.5,
     ("S-G raw *",): 1,
     ("S-L1 std 2 @0.1", "S-L1 std 2 @0.01"): 1,
@@ -178,7 +178,32 @@ ALONE: dict[str, Union] = {
     "additive": {("additive",): 1},
     "S-additive": {("S-additive @0.1", "S-additive @0.01"): 1},
 }
-UNIONS: dict[str, Union] = {"today": TODAY}
+KERNELS: Union = {
+    ("G raw 2", "G raw 1"): 1.5,
+    ("S-G raw 1 @0.*",): 1,
+    ("G std 1",): 1,
+    ("S-G std 1 *",): 0.5,
+    ("G std 1/8",): 0.7,
+    ("lift",): 0.5,
+    ("radius",): 0.7,
+    ("S-L1 std 2 @0.1", "S-L1 std 2 @0.01"): 1,
+}
+MANY: Union = {**KERNELS, ("S-additive @0.1", "S-additive @0.01"): 1, ("columns",): 1}
+UNIONS: dict[str, Union] = {
+    "seven classes": SEVEN,
+    "seven, narrow": {**SEVEN, ("G std 1/8",): 0.7},
+    "seven, local": {**SEVEN, ("local std",): 1},
+    "seven, columns": {**SEVEN, ("columns",): 1},
+    "one or two columns": {
+        ("G raw 2", "G raw 1"): 1.5,
+        ("S-G raw *",): 1,
+        ("G std 1/8", "G raw 1/8"): 2,
+        ("lift",): 0.5,
+        ("radius",): 0.7,
+    },
+    "more columns": MANY,
+    "mixed": {**MANY, ("columns",): 8},
+}
 
 
 def main() -> None:
