@@ -72,8 +72,8 @@ class Ranking:
         """Rank the first of exchangeable values among all; ``statistic`` is the same in higher precision, to be reported."""
         if not np.isfinite(values).all() or not np.isfinite(tolerance):  # NaN compares as most extreme: p would be 0
             raise InputError(
-                "The test's statistic must be a finite number under every relabeling. It is not: the values are too large or too "
-                "small for double precision. Rescale the columns: divide each by its spread, or by its unit.",
+                "The test's statistic must be a finite number under every permutation. It is not, because values are too large or too "
+                "small for double precision. Rescale the columns: divide each by its standard deviation, or by its unit.",
             )
         rank = int(np.count_nonzero(values >= values[0] - tolerance))
         reported = float(values[0]) if statistic is None else statistic

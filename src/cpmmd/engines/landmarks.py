@@ -48,11 +48,11 @@ def landmark_paths(view: View, grids: Sequence[Grid]) -> list[MemberPath]:
     bandwidths = [(view.unit(grid.family) * grid.multiples)[:: grid.stride] for grid in grids]
     if not view.linear:
         kernels = [[ScaledKernel(grid.family, b) for b in some.tolist()] for grid, some in zip(grids, bandwidths, strict=True)]
-        return [_path(view, *one) for one in zip(grids, bandwidths, kernels, strict=True)]
+        return [_path(view, grid, widths, own) for grid, widths, own in zip(grids, bandwidths, kernels, strict=True)]
     paths, sketches = [], iter(_streamed_sketches(view, grids, bandwidths))
     for grid, some in zip(grids, bandwidths, strict=True):
         own = [next(sketches) for _ in some]
-        seen = np.array([(one.sums.sum() - np.trace(one.among)) / len(view.landmarks) for one in own])
+        seen = np.array([(member.sums.sum() - np.trace(member.among)) / len(view.landmarks) for member in own])
         count = len(some) if grid.gammas else grid.usable(seen, view.rows)
         paths.append(_path(view, grid, some[:count], own[:count]))
     return paths
@@ -82,14 +82,14 @@ def _members(
     """Return the directions of each kernel and its statistics; one after the other or apart, to the same digits."""
     _ = view.landmarks  # loaded once, before threads ask for them
 
-    def one(item: Kernel | Sketch) -> tuple[Directions, Array]:
+    def member(item: Kernel | Sketch) -> tuple[Directions, Array]:
         if isinstance(item, Sketch):
             found = landmark_directions(item, view.layout, principal=principal)
         else:
             found = _directions(view, item, principal=principal)
         return found, found.statistics(view.layout, gammas)
 
-    return map_apart(one, seen)
+    return map_apart(member, seen)
 
 
 def _directions(view: View, kernel: Kernel, *, principal: bool) -> Directions:

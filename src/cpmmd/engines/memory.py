@@ -43,10 +43,10 @@ def plan_tiles(
     row_bytes = 2 * 8 * (width + 2) * (ROW_NUMBERS + 2 * copies)
     tile = tile_rows
     while tile >= fewest:
-        room, one = limit - sums, TILE_BYTES * tile * tile
-        side_by_side = min(thread_count(), (room - tile * row_bytes) // one)
+        room, tile_bytes = limit - sums, TILE_BYTES * tile * tile
+        side_by_side = min(thread_count(), (room - tile * row_bytes) // tile_bytes)
         if side_by_side >= 1:
-            return TilePlan(tile, (room - side_by_side * one) // row_bytes, side_by_side)
+            return TilePlan(tile, (room - side_by_side * tile_bytes) // row_bytes, side_by_side)
         tile //= 2
     needed = sums + fewest * (row_bytes + TILE_BYTES * fewest)
     raise InputError(

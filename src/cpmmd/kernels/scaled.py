@@ -68,9 +68,9 @@ class LiftedRows(LiftedKernel):
         for _ in range(1, degree):
             powers.append(powers[-1] * rows)
         norms = _homogeneous_sum([np.einsum("ij,ij->i", power, power) for power in powers])
-        weighted, one = (-degree / 2 * norms)[:, None], np.ones((len(rows), 1))
-        left = (*powers[:-1], np.hstack([powers[-1], weighted, one]))
-        right = (*powers[:-1], np.hstack([powers[-1], one, weighted]))
+        weighted, ones = (-degree / 2 * norms)[:, None], np.ones((len(rows), 1))
+        left = (*powers[:-1], np.hstack([powers[-1], weighted, ones]))
+        right = (*powers[:-1], np.hstack([powers[-1], ones, weighted]))
         return cls(norms, left, tuple(np.ascontiguousarray(power.T) for power in right))
 
     def distances(self, rows: slice, others: LiftedKernel, columns: slice) -> Array:

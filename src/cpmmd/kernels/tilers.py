@@ -106,9 +106,9 @@ class GaussianTiler(Tiler):
         scaled, squares = self._scaled(rows)
         dtype = self.dtype or _precision(float(squares.max(initial=0.0)))
         minus = -squares[:, None]
-        one = np.ones_like(minus)
-        left: Floating = np.hstack([2 * scaled, minus, one]).astype(dtype)
-        right: Floating = np.ascontiguousarray(np.hstack([scaled, one, minus]).T.astype(dtype))
+        ones = np.ones_like(minus)
+        left: Floating = np.hstack([2 * scaled, minus, ones]).astype(dtype)
+        right: Floating = np.ascontiguousarray(np.hstack([scaled, ones, minus]).T.astype(dtype))
         return left, right
 
     def tiles(self, a: Products, i: slice, b: Products, j: slice, scratch: Scratch) -> Iterator[Tile]:

@@ -216,8 +216,8 @@ class LinearTrainable(Trainable):
         self.varying = varies(train.matrix)
         inputs = (train.matrix - self.centre) / self.scale
         columns = inputs.shape[1]
-        every = inputs[:: max(1, len(inputs) // MEDIAN_ROWS)]
-        network = LinearMaps(columns, family.rows_of(columns), family.diagonal, Bandwidth().median_bandwidth(every))
+        thinned = inputs[:: max(1, len(inputs) // MEDIAN_ROWS)]
+        network = LinearMaps(columns, family.rows_of(columns), family.diagonal, Bandwidth().median_bandwidth(thinned))
         super().__init__(network, inputs, dtype, device)
 
     def freeze(self, parameters: Parameters, spectral_product: float) -> LinearMapKernel:  # noqa: ARG002 - W tells it
