@@ -38,6 +38,7 @@ from cpmmd.procedures.base import Method, Procedure, RunOptions
 from cpmmd.procedures.outcome import ClassPath, Evidence, TestResult
 
 RATIO = float(GRID_RATIO)
+NARROW = 0.5  # of the median distance: a class of no wider bandwidth is called so
 FEW_COLUMNS, MANY_COLUMNS = 2, 64  # of more, reading each under every relabeling takes several times what the kernels do
 ONE_UNIT = 2.0  # columns whose standard deviations differ by no more than this factor count as in one unit
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
@@ -132,12 +133,12 @@ class KernelClass:
     @property
     def label(self) -> str:
         """The class in few words."""
-        kind = "spectral " if self.gammas else "local " if self.summed else ""
-        return f"{kind}{self.family.label} on {self.coordinates.split()[0]}"
+        kinds = {"spectral ": bool(self.gammas), "summed ": self.summed, "narrow ": self.widest < NARROW}
+        return f"{''.join(kind for kind, has in kinds.items() if has)}{self.family.label} on {self.coordinates.split()[0]}"
 
     def __str__(self) -> str:
-        what = f"{self.family} on {self.coordinates}{', spectrum regularised' if self.gammas else ''}"
-        return f"{what}, bandwidths summed" if self.summed else what
+        kinds = {", spectrum regularised": bool(self.gammas), ", summed": self.summed, ", narrow": self.widest < NARROW}
+        return f"{self.family} on {self.coordinates}{''.join(kind for kind, has in kinds.items() if has)}"
 
 
 @dataclass(frozen=True)
