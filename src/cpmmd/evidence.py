@@ -72,7 +72,7 @@ class Ranking:
         """Rank the first of exchangeable values among all; ``statistic`` is the same in higher precision, to be reported."""
         if not np.isfinite(values).all() or not np.isfinite(tolerance):  # NaN compares as most extreme: p would be 0
             raise InputError(
-                "The test's statistic must be a finite number under every permutation. It is not, because values are too large or too "
+                "The test's statistic must be a finite number under every permutation. It is not: values are too large or too "
                 "small for double precision. Rescale the columns: divide each by its standard deviation, or by its unit.",
             )
         rank = int(np.count_nonzero(values >= values[0] - tolerance))

@@ -122,7 +122,7 @@ class KernelClass:
         alike = (self.family, self.scale, bool(self.gammas)) == (other.family, other.scale, bool(other.gammas))
         if not alike or self.summed or other.summed or not set(self.gammas) <= set(other.gammas):
             return False
-        own, others = (one.grid.multiples[:: one._stride] for one in (self, other))
+        own, others = (searched.grid.multiples[:: searched._stride] for searched in (self, other))
         return all(np.isclose(others, multiple).any() for multiple in own)
 
     @property
@@ -223,7 +223,7 @@ def default_classes(columns: int, *, mixed: bool = False) -> tuple[AnyClass, ...
     """
     gaussian, few = Bandwidth("gaussian"), columns <= FEW_COLUMNS
     gammas, fine = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6) if few else ()
-    every: tuple[AnyClass, ...] = (
+    kernels: tuple[AnyClass, ...] = (
         KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5),
         KernelClass(gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine)),
         KernelClass(gaussian, "standard", narrowest=1, widest=1),
@@ -233,11 +233,11 @@ def default_classes(columns: int, *, mixed: bool = False) -> tuple[AnyClass, ...
         KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7),
     )
     if few:
-        return every
-    every = (*every, KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)))
+        return kernels
+    kernels = (*kernels, KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)))
     if columns > MANY_COLUMNS:
-        return every
-    return (*every, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=8 if mixed else 1))
+        return kernels
+    return (*kernels, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=8 if mixed else 1))
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,8 @@ class FullSampleTest(Procedure):
     @classmethod
     def methods(cls) -> Mapping[str, Method]:
         """Return the default of the library."""
-        return {"cp-full": Method(cls, "CP-MMD on all rows: class and bandwidth chosen under every relabeling (the default)")}
+        summary = "CP-MMD extended to all rows by this library: class and bandwidth chosen under every permutation (the default)"
+        return {"cp-full": Method(cls, summary)}
 
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Evaluate all paths under common relabelings, score, rank."""
@@ -328,16 +329,16 @@ class FullSampleTest(Procedure):
             for scale, fitted in preparations.items()
         }
         classes = _without_twins(self.classes_for(pool), preparations)
-        scored_classes = [_ScoredClass.of(path, one, self.penalty_quantile) for one, path in self.paths(classes, views)]
+        scored_classes = [_ScoredClass.of(path, searched, self.penalty_quantile) for searched, path in self.paths(classes, views)]
         scored_classes += [_ScoredClass.fixed(kernel, views[None], self.penalty_quantile) for kernel in self.fixed]
-        by_column = [one for one in classes if isinstance(one, (AdditiveClass, ColumnsClass))]
+        by_column = [searched for searched in classes if isinstance(searched, (AdditiveClass, ColumnsClass))]
         if by_column:
             columns = column_sums(pool, preparations[None], layout)
-            scored_classes += [_ScoredClass.of_columns(columns, one, self.penalty_quantile) for one in by_column]
-        totals = np.max([one.total for one in scored_classes], axis=0)
+            scored_classes += [_ScoredClass.of_columns(columns, searched, self.penalty_quantile) for searched in by_column]
+        totals = np.max([scored.total for scored in scored_classes], axis=0)
         ranking = Ranking.of(totals, tolerance=SCORE_TIE, exhaustive=layout.labels.exhaustive)
         shown = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
-        spectral, linear = any(one.spectral for one in scored_classes), views[None].linear
+        spectral, linear = any(scored.spectral for scored in scored_classes), views[None].linear
         return self.conclude(
             pool,
             options,
@@ -354,8 +355,8 @@ class FullSampleTest(Procedure):
                 linear=linear,
             ),
             classes=tuple(
-                replace(one.path, selected=shown.member) if shown is not None and one is shown.of else one.path
-                for one in scored_classes
+                replace(scored.path, selected=shown.member) if shown is not None and scored is shown.of else scored.path
+                for scored in scored_classes
             ),
         )
 
@@ -363,22 +364,22 @@ class FullSampleTest(Procedure):
         """Return the classes that compete on a pool."""
         if self.classes is None:
             return default_classes(len(pool.columns), mixed=bool(pool.categories))
-        return tuple(one for one in self.classes if isinstance(one, AnyClass))
+        return tuple(searched for searched in self.classes if isinstance(searched, AnyClass))
 
     def paths(self, classes: Sequence[AnyClass], views: Views) -> Iterator[tuple[KernelClass, MemberPath]]:
         """Yield every class of kernels with its members under every relabeling; those of one geometry are computed together."""
         groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
-        for one in classes:
-            if isinstance(one, KernelClass):
-                groups.setdefault((one.scale, one.family.geometry), []).append(one)
+        for searched in classes:
+            if isinstance(searched, KernelClass):
+                groups.setdefault((searched.scale, searched.family.geometry), []).append(searched)
         for (scale, _), group in groups.items():
             view = views[scale]
-            pairwise = [] if view.linear else [one for one in group if not one.gammas]
-            landmark = [one for one in group if one not in pairwise]
+            pairwise = [] if view.linear else [searched for searched in group if not searched.gammas]
+            landmark = [searched for searched in group if searched not in pairwise]
             if pairwise:
-                yield from zip(pairwise, geometry_paths(view, [one.grid for one in pairwise]), strict=True)
+                yield from zip(pairwise, geometry_paths(view, [searched.grid for searched in pairwise]), strict=True)
             if landmark:
-                yield from zip(landmark, landmark_paths(view, [one.grid for one in landmark]), strict=True)
+                yield from zip(landmark, landmark_paths(view, [searched.grid for searched in landmark]), strict=True)
 
 
 def _without_twins(classes: Sequence[AnyClass], preparations: Mapping[str | None, Preparation]) -> list[AnyClass]:
@@ -388,18 +389,18 @@ def _without_twins(classes: Sequence[AnyClass], preparations: Mapping[str | None
     distances from the origin.
     """
     raw, standard = preparations[None], preparations["standard"]
-    spreads = standard.scale / raw.scale
-    if len(raw.features) > len(spreads):  # of one-hot columns and marks, whose size is fixed
-        spreads = np.append(spreads, 1.0)
-    one_unit = bool(spreads.max() <= ONE_UNIT * spreads.min())
+    deviations = standard.scale / raw.scale
+    if len(raw.features) > len(deviations):  # of one-hot columns and marks, whose size is fixed
+        deviations = np.append(deviations, 1.0)
+    one_unit = bool(deviations.max() <= ONE_UNIT * deviations.min())
     kept: list[AnyClass] = []
-    for one in classes:
-        if not isinstance(one, KernelClass):
-            kept.append(one)
+    for searched in classes:
+        if not isinstance(searched, KernelClass):
+            kept.append(searched)
             continue
-        twin = replace(one, scale=None) if one_unit and not one.family.about_origin else one
+        twin = replace(searched, scale=None) if one_unit and not searched.family.about_origin else searched
         if not any(twin._searches_within(other) for other in kept if isinstance(other, KernelClass)):
-            kept.append(twin if len(raw.features) == 1 else one)
+            kept.append(twin if len(raw.features) == 1 else searched)
     return kept
 
 
@@ -417,24 +418,33 @@ class _ScoredClass:
     narrow: bool = False
 
     @classmethod
-    def of(cls, path: MemberPath, one: KernelClass, quantile: float) -> _ScoredClass:
+    def of(cls, path: MemberPath, searched: KernelClass, quantile: float) -> _ScoredClass:
         """Score a class."""
-        path = path.summed() if one.summed else path
-        shown = {"name": str(one), "label": one.label, "coordinates": one.coordinates, "bandwidths": path.bandwidths}
-        found, total = _score(path.mmd2, one.weight, quantile, gammas=path.gammas, **shown)
+        path = path.summed() if searched.summed else path
+        shown = {
+            "name": str(searched),
+            "label": searched.label,
+            "coordinates": searched.coordinates,
+            "bandwidths": path.bandwidths,
+        }
+        found, total = _score(path.mmd2, searched.weight, quantile, gammas=path.gammas, **shown)
         members = replace(path, mmd2=np.empty(0))  # which is not needed any more, and large
-        kind = {"spectral": bool(one.gammas), "about_origin": one.family.about_origin, "narrow": one.widest < NARROW}
-        return cls(found, total, members.kernel, one.scale, **kind)
+        kind = {
+            "spectral": bool(searched.gammas),
+            "about_origin": searched.family.about_origin,
+            "narrow": searched.widest < NARROW,
+        }
+        return cls(found, total, members.kernel, searched.scale, **kind)
 
     @classmethod
-    def of_columns(cls, columns: ColumnSums, one: AdditiveClass | ColumnsClass, quantile: float) -> _ScoredClass:
+    def of_columns(cls, columns: ColumnSums, searched: AdditiveClass | ColumnsClass, quantile: float) -> _ScoredClass:
         """Score a class of columns, which has no kernel of rows as they come."""
         none = np.empty(0)
-        shown: dict[str, Any] = {"name": str(one), "label": one.label, "coordinates": "", "bandwidths": none}
-        if isinstance(one, AdditiveClass):
-            members = np.array(one.gammas or (UNREGULARISED,))
-            return cls(*_score(columns.additive(one.gammas), one.weight, quantile, gammas=members, **shown))
-        found, total = _score(columns.largest[None], one.weight, quantile, gammas=none, **shown)
+        shown: dict[str, Any] = {"name": str(searched), "label": searched.label, "coordinates": "", "bandwidths": none}
+        if isinstance(searched, AdditiveClass):
+            members = np.array(searched.gammas or (UNREGULARISED,))
+            return cls(*_score(columns.additive(searched.gammas), searched.weight, quantile, gammas=members, **shown))
+        found, total = _score(columns.largest[None], searched.weight, quantile, gammas=none, **shown)
         return cls(replace(found, mmd2=none), total)
 
     @classmethod
@@ -459,24 +469,24 @@ def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> _Show
     """Return the kernel to report and to explain by: the simplest one that shows the difference alone.
 
     A clear difference is seen by many members, and the sharpest of them, which divides by the smallest variances, says least
-    about where it is. So among those whose evidence less penalty is above every other relabeling's statistic, the largest
+    about where it is. So among those whose evidence less penalty is above the statistic of every other permutation, the largest
     spectral parameter comes first, the squared MMD itself before any, and of those the kernels that see where rows are before
     those that see how far from the origin, and wide ones before narrow ones; where there are none, the best member of a class
     that has kernels.
     """
-    with_kernels = [one for one in scored_classes if one.kernel is not None]
+    with_kernels = [scored for scored in scored_classes if scored.kernel is not None]
     able = []
     for c, scored_class in enumerate(with_kernels):
-        one = scored_class.path
-        gammas = one.gammas if len(one.gammas) else np.full(len(one.scores), UNREGULARISED)
-        for j in np.flatnonzero(one.scores - one.penalty > threshold + SCORE_TIE):
-            evidence = float(one.scores[j] - one.penalty)
+        path = scored_class.path
+        gammas = path.gammas if len(path.gammas) else np.full(len(path.scores), UNREGULARISED)
+        for j in np.flatnonzero(path.scores - path.penalty > threshold + SCORE_TIE):
+            evidence = float(path.scores[j] - path.penalty)
             able.append((-float(gammas[j]), scored_class.about_origin, scored_class.narrow, -evidence, c, int(j)))
     if able:
         *_, c, member = min(able)
         winner = with_kernels[c]
     elif with_kernels:
-        winner = max(with_kernels, key=lambda one: one.path.criterion)
+        winner = max(with_kernels, key=lambda scored: scored.path.criterion)
         member = winner.path.best
     else:
         return None

@@ -84,7 +84,7 @@ class Correction:
 
     adjust: Callable[[npt.ArrayLike], Array]  # from p-values to adjusted ones
     factor: Callable[[int], float]  # from the number of tests to what the smallest p-value is multiplied by, over that number
-    said: str  # whose it is, for a sentence
+    authors: str  # as a sentence names them
     citation: str  # its key in ``citations.bib``
 
 
