@@ -125,7 +125,7 @@ def test_a_batch_shorter_than_the_dependence_is_refused():
     rng = np.random.default_rng(10)
     with pytest.raises(InputError, match=r"over about \d+ rows \(.*column.*\), and the smaller sample has 30"):
         two_sample_test(autoregressive(rng, 30, 1, 0.99), autoregressive(rng, 1000, 1, 0.99), blocks="auto", rng=0)
-    with pytest.raises(InputError, match=r"3 v 3 blocks have 20 relabelings.*needed[.]$"):
+    with pytest.raises(InputError, match=r"3 v 3 blocks have 20 permutations.*needed[.]$"):
         two_sample_test(rng.normal(size=(3, 1)), rng.normal(size=(3, 1)), method="median", blocks="auto", rng=0)
 
 
@@ -142,7 +142,7 @@ def test_samples_too_short_for_their_dependence_are_refused_with_what_helps(tmp_
     rng = np.random.default_rng(5)
     x, y = autoregressive(rng, 160, 3, 0.95), autoregressive(rng, 160, 3, 0.95)
     with pytest.raises(
-        InputError, match=r"blocks must be \d+ rows long: take at least \d+ rows of each sample.*groups=.*blocks=40"
+        InputError, match=r"blocks must be \d+ rows long. Take at least \d+ rows of each sample.*groups=.*blocks=40"
     ):
         two_sample_test(x, y, method="median", blocks="auto", rng=0)
     for name, rows in (("a", x), ("b", y)):

@@ -202,7 +202,7 @@ def test_a_certificate_that_says_something_is_printed(tmp_path):
     result = replace(result, certificate=large())
     for page in (str(result), result.report(tmp_path / "page.md")):
         assert "MMD^2 >= " in page.replace("\\", "")
-    assert "Taken for granted" in result.report(tmp_path / "page.md")
+    assert "Assumptions" in result.report(tmp_path / "page.md")
 
 
 def population_mmd2(shift):

@@ -50,7 +50,7 @@ def test_a_batch_tested_by_a_stopped_check_keeps_its_permutations(tmp_path):
     assert check(tmp_path, tmp_path / "quiet.sqlite").wait(timeout=120) == 1
     shutil.copy(tmp_path / "quiet.sqlite", tmp_path / "stopped.sqlite")
     with sqlite3.connect(tmp_path / "stopped.sqlite") as file:
-        file.execute("UPDATE batches SET adjusted = NULL, effect = NULL")
+        file.execute("UPDATE batches SET adjusted = NULL, auc = NULL")
     assert check(tmp_path, tmp_path / "stopped.sqlite").wait(timeout=120) == 1
     assert decisions(tmp_path / "stopped.sqlite") == decisions(tmp_path / "quiet.sqlite")
 

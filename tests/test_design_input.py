@@ -165,7 +165,7 @@ def test_a_detector_keeps_its_design_in_its_file(tmp_path):
     assert again.test(Y).pvalue == found.pvalue
     assert again.key(Y) == found.key
     assert detector.key(Y.assign(patient=Y["patient"] // 2)) != found.key
-    with pytest.raises(InputError, match="tested row by row"):
+    with pytest.raises(InputError, match="permutes rows individually"):
         DriftDetector("median", groups="patient", rng=0).fit(X, example=Y)
 
 

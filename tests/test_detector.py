@@ -211,7 +211,7 @@ def test_a_kernel_for_other_columns_is_refused_at_fit():
 
 def test_the_example_itself_is_no_fair_batch():
     detector = DriftDetector("median", rng=0).fit(REFERENCE, example=EXAMPLE)
-    assert "example that trained the kernel" in detector.test(EXAMPLE).notes[0]
+    assert "the kernel was trained on this batch" in detector.test(EXAMPLE).notes[0]
     assert detector.test(SAME).notes == ()
 
 

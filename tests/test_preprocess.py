@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from cpmmd import CpmmdError, DriftDetector, DriftMonitor, MedianTest, two_sample_test
+from cpmmd import ColumnsClass, CpmmdError, DriftDetector, DriftMonitor, FullSampleTest, MedianTest, two_sample_test
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from helpers import most_rejections
@@ -146,3 +146,13 @@ def test_what_cannot_be_is_refused(wrong, sentence):
     rng = np.random.default_rng(6)
     with pytest.raises(CpmmdError, match=sentence):
         two_sample_test(numbers(rng), numbers(rng), preprocess=wrong, **QUICK)
+
+
+def test_classes_of_columns_do_not_look_past_a_transformer():
+    rng = np.random.default_rng(7)
+    frames = [pl.DataFrame(rng.normal(size=(40, 5)), schema=list("abcde")) for _ in range(2)]
+    result = two_sample_test(*frames, preprocess=PCA(2), n_permutations=19, rng=0)
+    assert not any("column" in path.name for path in result.classes)
+    assert [column.name for column in result.explain().columns if column.name in "abcde"]
+    with pytest.raises(CpmmdError, match=r"Classes of columns compare columns as they came\. Got preprocess="):
+        two_sample_test(*frames, method=FullSampleTest(classes=(ColumnsClass(),)), preprocess=PCA(2), rng=0)

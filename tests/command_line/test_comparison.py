@@ -61,7 +61,7 @@ def test_a_note_of_the_library_names_flags_on_the_terminal_and_arguments_in_a_do
         pl.DataFrame({"u": np.cumsum(rng.normal(size=200))}).write_csv(tmp_path / f"{name}.csv")
     files = tmp_path / "a.csv", tmp_path / "b.csv"
     said = run("test", *files, *QUICK).stdout
-    assert "together with --blocks auto; if they belong to something, name it with --group-by" in said
+    assert "permute blocks of them with --blocks auto; if they belong to groups, name those with --group-by" in said
     (note,) = document(run("test", *files, *QUICK, "--json"))["result"]["notes"]
     assert note.endswith("together with blocks='auto'; if they belong to something, name it with groups=...")
 
@@ -163,7 +163,7 @@ def test_a_column_named_twice_is_one_column(pair, tmp_path):
     file.write_text("g,a\n" + "\n".join(f"{'xy'[i % 2]},{i % 7}" for i in range(60)) + "\n")
     assert document(run("test", file, "--columns", "g,a", "--split-by", "g", *QUICK, "--json"))["columns"] == ["a"]
     refused(run("power", *pair, "--jobs", 0), "--jobs")
-    refused(run("fit", pair[0], "-o", tmp_path), "is no file")
+    refused(run("fit", pair[0], "-o", tmp_path), "is not a file")
 
 
 def test_dates_and_levels_are_shown_as_they_came(tmp_path):
@@ -208,3 +208,18 @@ def test_a_column_that_says_nothing_is_named_with_the_flag_that_drops_it(tmp_pat
         if code:
             assert "Without it no difference is found" in result.stdout
         assert run("test", *paths, "--seed", 1, "--drop", "row_nr").exit_code == 0
+
+
+def test_a_transformer_of_a_module_here_prepares_both_files(pair, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "steps_of_mine.py").write_text("from sklearn.decomposition import PCA\npca = PCA(1)\n")
+    found = run("test", *pair, "--drop", "colour", "--preprocess", "steps_of_mine:pca", "--seed", 0, "--json", "--no-explain")
+    assert found.exit_code == 1
+    assert "--preprocess steps_of_mine:pca" in document(found)["repeat"]
+    for name in ("steps_of_mine:ica", "steps_of_mine", "no_such_steps:pca"):
+        refused = run("test", *pair, "--drop", "colour", "--preprocess", name)
+        assert refused.exit_code == 2
+        assert "The '--preprocess' option must be MODULE:NAME" in refused.stderr
+    both = run("test", pair[0], "--split-by", "colour", "--preprocess", "steps_of_mine:pca")
+    assert both.exit_code == 2
+    assert "--preprocess compares two files" in both.stderr

@@ -44,7 +44,7 @@ def test_the_demo_leaves_files_and_a_report(tmp_path):
     result = run("demo", tmp_path / "demo")
     assert result.exit_code == 0
     assert result.stdout.count("The samples differ") == 1
-    assert result.stdout.count("No difference found") == 1
+    assert result.stdout.count("No difference found (p") == 1
     report = tmp_path / "demo" / "report.html"
     assert str(report.resolve()) in result.stdout
     assert "<html" in report.read_text()

@@ -8,7 +8,18 @@ import typer
 
 from cpmmd import __version__
 from cpmmd.cli.failures import Commands
-from cpmmd.cli.settings import FORCE, JSON, OutputOptions, PowerSettings, ReadOptions, Settings, TypedCommand, option, with_groups
+from cpmmd.cli.settings import (
+    FORCE,
+    JSON,
+    ComparisonSettings,
+    OutputOptions,
+    PowerSettings,
+    ReadOptions,
+    Settings,
+    TypedCommand,
+    option,
+    with_groups,
+)
 
 app = typer.Typer(
     cls=Commands,
@@ -53,7 +64,7 @@ def main(
 def compare(
     files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files; one with --split-by.", show_default=False)],
     *,
-    settings: Settings,
+    settings: ComparisonSettings,
     split_by: str | None = option("Compare the groups of one file by the values of this column.", None, metavar="COLUMN"),
     margin: float | None = option(
         "Test for equivalence instead: whether all differences are below so many standard deviations.", None, metavar="SDS"
@@ -85,6 +96,8 @@ def compare(
         )
     if margin is not None and split_by is not None:
         raise typer.BadParameter("--margin compares two files, --split-by the groups of one. Got both; leave one of them out.")
+    if settings.preprocess is not None and split_by is not None:
+        raise typer.BadParameter("--preprocess compares two files. Got --split-by, too; leave one of them out.")
     if margin is not None:
         differs = not show_equivalence(files, margin, reading, settings, answering)
     elif split_by is None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import inspect
+import os
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import wraps
@@ -253,13 +256,13 @@ class Settings:
         """Return the columns of a file sample that are compared: all but those that say which rows belong together."""
         return [name for name in sample.columns if name not in self.design_columns]
 
-    def test(self, x: FileSample, y: FileSample, progress: Progress | None = None) -> TestResult:
+    def test(self, x: FileSample, y: FileSample, progress: Progress | None = None, **more: Any) -> TestResult:
         """Return the result of comparing two file samples."""
         from cpmmd.questions.two_sample import two_sample_test
 
         collect_garbage_from_now_on()
         with calling_samples(x=x.label, y=y.label):
-            return two_sample_test(x.data, y.data, progress=progress, **self.keywords())
+            return two_sample_test(x.data, y.data, progress=progress, **self.keywords(), **more)
 
     def keywords(self) -> dict[str, Any]:
         """Return the keyword arguments of the library's tests, detectors and plans."""
@@ -268,6 +271,46 @@ class Settings:
         if self.blocks is not None and self.blocks.isdecimal():
             given["blocks"] = int(self.blocks)
         return given
+
+
+@dataclass(frozen=True)
+class ComparisonSettings(Settings):
+    """How two files are compared by ``cpmmd test``."""
+
+    preprocess: str | None = option(
+        "Your scikit-learn transformer, fitted without labels: steps:pca for `pca = PCA(10)` in steps.py.",
+        None,
+        metavar="MODULE:NAME",
+    )
+
+    def test(self, x: FileSample, y: FileSample, progress: Progress | None = None, **more: Any) -> TestResult:
+        """Return the result of comparing two file samples."""
+        transformer = None if self.preprocess is None else load_object(self.preprocess)
+        return super().test(x, y, progress, preprocess=transformer, **more)
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keyword arguments that tests of many groups have, too."""
+        given = super().keywords()
+        del given["preprocess"]
+        return given
+
+
+def load_object(name: str) -> object:
+    """Return what ``MODULE:NAME`` names, looked for in the current folder first; importing runs the module."""
+    module, _, attribute = name.partition(":")
+    sys.path.insert(0, os.getcwd())
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise InputError(
+            "{parameter} must be MODULE:NAME, a name in a Python module here or on the path, such as steps:pca. Got {name!r} "
+            "({reason}).",
+            parameter="preprocess",
+            name=name,
+            reason=str(error),
+        ) from error
+    finally:
+        sys.path.pop(0)
 
 
 @dataclass(frozen=True)

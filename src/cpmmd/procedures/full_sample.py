@@ -29,7 +29,7 @@ from cpmmd.engines.paths import (
     geometry_paths,
     pairwise_statistics,
 )
-from cpmmd.errors import InputError
+from cpmmd.errors import InputError, ParameterReference
 from cpmmd.evidence import Ranking, tail_scores
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.families import Bandwidth, LaplacianL1, Polynomial, Radius
@@ -361,7 +361,15 @@ class FullSampleTest(Procedure):
         )
 
     def classes_for(self, pool: Pool) -> tuple[AnyClass, ...]:
-        """Return the classes that compete on a pool."""
+        """Return the classes that compete on a pool; columns as they came are not what is compared after a transformer."""
+        if pool.preprocess is not None:
+            asked = default_classes(MANY_COLUMNS + 1) if self.classes is None else self.classes
+            if any(isinstance(searched, (AdditiveClass, ColumnsClass)) for searched in asked):
+                raise InputError(
+                    "Classes of columns compare columns as they came. Got {preprocess}, too; leave one of them out.",
+                    preprocess=ParameterReference("preprocess"),
+                )
+            return tuple(searched for searched in asked if isinstance(searched, AnyClass))
         if self.classes is None:
             return default_classes(len(pool.columns), mixed=bool(pool.categories))
         return tuple(searched for searched in self.classes if isinstance(searched, AnyClass))

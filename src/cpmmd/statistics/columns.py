@@ -59,10 +59,14 @@ class DataColumn:
 
 
 def columns_of(pool: Pool, preparation: Preparation) -> tuple[DataColumn, ...]:
-    """Return the columns of the data, encoded columns folded back into the column they came from."""
+    """Return the columns of the data, encoded columns folded back into the column they came from.
+
+    What a transformer makes of the rows is of no single column.
+    """
     encoded: dict[str, list[int]] = {name: [] for name in pool.columns}
-    for position, name in enumerate(preparation.feature_columns):
-        encoded[name].append(position)
+    if preparation.transformer is None:
+        for position, name in enumerate(preparation.feature_columns):
+            encoded[name].append(position)
     if len(pool.row_shape) > 1:
         return tuple(_patches(pool, encoded))
     plain = pool.number_names == tuple(str(i) for i in range(len(pool.number_names)))
