@@ -255,8 +255,8 @@ def require_relabelings(
     tested = (x, y) != design.units
     needed = units_needed(design, alpha / combination_factor, train=train)
     raise TooFewUnitsError(
-        "The test can never reject: {what}{part} {have} {total} permutations, so that every p-value is at least {least}, above {level}. "
-        "At least {needed} are needed{where}{advice}.",
+        "The test can never reject: {what}{part} {have} {total} permutations, so that every p-value is at least {least}, above "
+        "{level}. At least {needed} are needed{where}{advice}.",
         what=pluralize(x, "pair") if design.kind == PAIR else f"{x} v {y} {design.kind}s",
         part=f" (the tested part of {design})" if tested else "",
         have="has" if (x, design.kind) == (1, PAIR) else "have",

@@ -127,7 +127,8 @@ class Explanation(NoTruthValue, PlainValue):
         def __getattr__(self, name: str) -> object:
             """Name the attribute that is meant by one that belongs to a test's result or to an earlier version."""
             meant = f" {MEANT[name]}" if name in MEANT else ""
-            raise AttributeError(f"An Explanation has no attribute '{name}'.{meant}", name=name, obj=self)
+            message = f"An Explanation has no attribute '{name}'.{meant}"
+            raise AttributeError(message, name=name, obj=self)
 
     @property
     def _all_notes(self) -> list[str]:
