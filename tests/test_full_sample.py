@@ -181,8 +181,10 @@ def test_the_result_names_class_bandwidth_and_path():
     assert result.method == "cp-full"
     assert result.selected_class.name.startswith(("Bandwidth", "LaplacianL1", "Polynomial", "Radius"))
     path = result.classes
-    assert len(path) == 7
-    assert all(len(p.bandwidths) == len(p.gammas) == len(p.scores) == len(p.mmd2) for p in path)
+    assert len(path) == 8  # of three columns of one unit
+    with_kernels = [p for p in path if p.coordinates]
+    assert len(with_kernels) == 6
+    assert all(len(p.bandwidths) == len(p.gammas) == len(p.scores) == len(p.mmd2) for p in with_kernels)
     best = max(p.scores.max() - p.penalty for p in path)
     assert result.statistic == pytest.approx(best)
     json.dumps(result.to_dict(), allow_nan=False)

@@ -412,7 +412,9 @@ class _ScoredClass:
     kernel: Callable[[int], Kernel] | None = None  # of each member; None for classes of columns
     scale: str | None = None
     spectral: bool = False
+    # about_origin, narrow: whether its kernels see how far rows are from the origin, or close neighbours alone
     about_origin: bool = False
+    narrow: bool = False
 
     @classmethod
     def of(cls, path: MemberPath, one: KernelClass, quantile: float) -> _ScoredClass:
@@ -421,7 +423,8 @@ class _ScoredClass:
         shown = {"name": str(one), "label": one.label, "coordinates": one.coordinates, "bandwidths": path.bandwidths}
         found, total = _score(path.mmd2, one.weight, quantile, gammas=path.gammas, **shown)
         members = replace(path, mmd2=np.empty(0))  # which is not needed any more, and large
-        return cls(found, total, members.kernel, one.scale, bool(one.gammas), one.family.about_origin)
+        kind = {"spectral": bool(one.gammas), "about_origin": one.family.about_origin, "narrow": one.widest < NARROW}
+        return cls(found, total, members.kernel, one.scale, **kind)
 
     @classmethod
     def of_columns(cls, columns: ColumnSums, one: AdditiveClass | ColumnsClass, quantile: float) -> _ScoredClass:
@@ -429,11 +432,10 @@ class _ScoredClass:
         none = np.empty(0)
         shown: dict[str, Any] = {"name": str(one), "label": one.label, "coordinates": "", "bandwidths": none}
         if isinstance(one, AdditiveClass):
-            members, values = np.array(one.gammas or (UNREGULARISED,)), columns.additive(one.gammas)
-        else:
-            members, values = none, columns.largest[None]
-        found, total = _score(values, one.weight, quantile, gammas=members, **shown)
-        return cls(found, total)
+            members = np.array(one.gammas or (UNREGULARISED,))
+            return cls(*_score(columns.additive(one.gammas), one.weight, quantile, gammas=members, **shown))
+        found, total = _score(columns.largest[None], one.weight, quantile, gammas=none, **shown)
+        return cls(replace(found, mmd2=none), total)
 
     @classmethod
     def fixed(cls, kernel: Kernel, view: View, quantile: float) -> _ScoredClass:
@@ -459,7 +461,8 @@ def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> _Show
     A clear difference is seen by many members, and the sharpest of them, which divides by the smallest variances, says least
     about where it is. So among those whose evidence less penalty is above every other relabeling's statistic, the largest
     spectral parameter comes first, the squared MMD itself before any, and of those the kernels that see where rows are before
-    those that see how far from the origin; where there are none, the best member of a class that has kernels.
+    those that see how far from the origin, and wide ones before narrow ones; where there are none, the best member of a class
+    that has kernels.
     """
     with_kernels = [one for one in scored_classes if one.kernel is not None]
     able = []
@@ -467,7 +470,8 @@ def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> _Show
         one = scored_class.path
         gammas = one.gammas if len(one.gammas) else np.full(len(one.scores), UNREGULARISED)
         for j in np.flatnonzero(one.scores - one.penalty > threshold + SCORE_TIE):
-            able.append((-float(gammas[j]), scored_class.about_origin, float(one.penalty - one.scores[j]), c, int(j)))
+            evidence = float(one.scores[j] - one.penalty)
+            able.append((-float(gammas[j]), scored_class.about_origin, scored_class.narrow, -evidence, c, int(j)))
     if able:
         *_, c, member = min(able)
         winner = with_kernels[c]

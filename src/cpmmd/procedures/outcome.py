@@ -38,8 +38,10 @@ class ClassPath:
     coordinates: str  #: what its kernels see: "raw coordinates", "standardised coordinates", or empty
     bandwidths: Array  #: of the members, widest first; empty for a fixed kernel and for columns
     gammas: Array  #: spectral parameter of each member, infinite for the squared MMD itself; empty for a fixed kernel
-    mmd2: Array  #: squared MMD of each member, directions divided by their spectrum where gamma is finite; empty for columns
-    scores: Array  #: upper-tail score -log p of each member: kernels, or columns one by one
+    mmd2: (
+        Array  #: squared MMD of each member, directions divided by their spectrum where gamma is finite; empty for single columns
+    )
+    scores: Array  #: upper-tail score -log p of each member; of single columns that of the largest
     penalty: float  #: the complexity of the class, the logarithm of its weight taken off
     selected: int | None = None  #: the member that is the result's kernel: the simplest one that shows the difference alone
 
