@@ -217,24 +217,24 @@ AnyClass = KernelClass | AdditiveClass | ColumnsClass
 def default_classes(columns: int, *, mixed: bool = False) -> tuple[AnyClass, ...]:
     """Return the classes for data of so many columns, chosen in docs/theory/full-sample.md.
 
-    In one or two columns fine structure is seen at a quarter of the median distance, the L1 norm is nearly the Euclidean one, and
+    In one or two columns fine structure is seen by the finest spectral parameters, the L1 norm is nearly the Euclidean one, and
     classes of columns see little that kernels do not. In ``mixed`` tables, which have categories, single columns change more
-    often than what they are together.
+    often than what they are together. Standardised classes leave where columns have one unit.
     """
     gaussian, few = Bandwidth("gaussian"), columns <= FEW_COLUMNS
     gammas, fine = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6) if few else ()
     kernels: tuple[AnyClass, ...] = (
-        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5),
-        KernelClass(gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine)),
+        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=2 if few else 1.5),
+        KernelClass(gaussian, narrowest=1, widest=1, gammas=(*gammas, *fine)),
         KernelClass(gaussian, "standard", narrowest=1, widest=1),
         KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=gammas, weight=0.5),
-        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=2 if few else 0.7),
-        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.5),
-        KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7),
+        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=1.5 if few else 0.7),
+        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.25 if few else 0.5),
     )
     if few:
         return kernels
-    kernels = (*kernels, KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)))
+    radius = KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7)
+    kernels = (*kernels, radius, KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)))
     if columns > MANY_COLUMNS:
         return kernels
     return (*kernels, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=8 if mixed else 1))
