@@ -197,7 +197,7 @@ BAD = {
     "empty": (np.zeros((0, 2)), np.zeros((5, 2)), "at least 2 rows"),
     "empty list": ([], [], "at least"),
     "no columns": (np.zeros((5, 0)), np.zeros((5, 0)), "at least one column"),
-    "nan": (np.array([[1.0], [np.nan]]), np.ones((5, 1)), "'0: 1 in sample x'.*missing='drop'"),
+    "nan": (np.array([[1.0], [np.nan]]), np.ones((5, 1)), "1 in '0' of sample x.*missing='drop'"),
     "infinity": (np.array([[1.0], [np.inf]]), np.ones((5, 1)), "finite"),
     "text array": (np.array([["a"], ["b"]]), np.array([["a"], ["b"]]), "data frame"),
     "objects": (np.array([[object()], [object()]]), np.ones((5, 1)), "real numbers"),
@@ -228,7 +228,7 @@ def test_duplicate_column_names_are_named():
 
 def test_missing_values_in_many_columns_are_listed_shortly():
     x = np.full((4, 30), np.nan)
-    with pytest.raises(CpmmdError, match="and 22 more"):
+    with pytest.raises(CpmmdError, match="and more in 22 other columns"):
         two_sample_test(x, np.ones((4, 30)))
 
 
