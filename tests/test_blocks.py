@@ -149,7 +149,7 @@ def test_samples_too_short_for_their_dependence_are_refused_with_what_helps(tmp_
         pd.DataFrame(rows, columns=list("uvw")).to_csv(tmp_path / f"{name}.csv", index=False)
     done = run("test", tmp_path / "a.csv", tmp_path / "b.csv", "--method", "median", "--blocks", "auto")
     assert done.exit_code == 2
-    assert "name separate runs with --group-by (shorter blocks, --blocks 40," in done.stderr.replace("\n", " ")
+    assert "name separate runs with --group-by (with shorter blocks, --blocks 40," in done.stderr.replace("\n", " ")
     assert two_sample_test(x, y, method="median", blocks=40, rng=0).design.units == (4, 4)  # asked for by name
 
 

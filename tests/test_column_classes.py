@@ -231,7 +231,7 @@ def test_standardised_classes_are_left_out_where_columns_have_one_unit():
 
 
 def test_classes_follow_the_number_of_columns():
-    assert [len(default_classes(columns)) for columns in (1, 2, 3, 64, 65)] == [7, 7, 10, 10, 8]
+    assert [len(default_classes(columns)) for columns in (1, 2, 3, 64, 65)] == [6, 6, 10, 10, 8]
 
 
 def test_tables_with_categories_listen_to_columns():

@@ -15,7 +15,7 @@ QUICK = [method for method in methods() if light(method) is method]
 
 @pytest.mark.parametrize("values", [[np.nan, 1.0, 2.0], [1.0, np.nan, 2.0], [np.inf, 1.0], [1.0, -np.inf]])
 def test_what_is_not_finite_is_never_ranked(values):
-    with pytest.raises(CpmmdError, match="finite number under every relabeling"):
+    with pytest.raises(CpmmdError, match="finite number under every permutation"):
         Ranking.of(np.array(values), tolerance=0.0, exhaustive=False)
 
 

@@ -199,7 +199,7 @@ def test_the_note_is_left_out_where_no_column_stands_out():
     assert map_notes(diagonal(0.34, 0.33, 0.33), 3) == []
     assert map_notes(diagonal(0.5, 0.5, varying=[True, False]), 2) == []
     (note,) = map_notes(diagonal(0.7, 0.1, 0.1, 0.1, varying=[True, True, True, False]), 4)
-    assert note.endswith("78% of its weight is on column 0, 11% is on column 1, 11% is on column 2 (evenly spread, 33% each)")
+    assert note.endswith("78% of its weight is on column 0, 11% is on column 1, 11% is on column 2 (uniform weights: 33% each)")
     assert "of 1 column," in str(diagonal(1.0))
 
 

@@ -91,7 +91,7 @@ def test_objects_of_one_value_are_one_category():
 )
 def test_pandas_na_is_a_missing_value(column):
     frame = pd.DataFrame({"c": column, "n": np.arange(15.0)})
-    with pytest.raises(CpmmdError, match=r"must not be missing.*c: 5 in sample x"):
+    with pytest.raises(CpmmdError, match=r"must not be missing.*5 in 'c' of sample x"):
         two_sample_test(frame, frame)
     assert two_sample_test(frame, frame, missing="drop", rng=0).sizes == (10, 10)
 
