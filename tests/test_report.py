@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import cpmmd
-from cpmmd import Ascent, SplitTest, two_sample_test
+from cpmmd import Ascent, Bandwidth, FullSampleTest, SplitTest, two_sample_test
 from cpmmd.core import atomic
 from cpmmd.core.text import sanitize
 from cpmmd.data.pool import read_pool
@@ -100,7 +100,8 @@ def test_the_class_of_the_statistic_and_that_of_the_kernel_are_both_named(differ
 
 
 def test_where_the_kernel_gives_the_statistic_nothing_is_added():
-    result = two_sample_test(frame(0, 60), frame(1, 50), n_permutations=99, rng=0)
+    kernels = FullSampleTest(classes=(Bandwidth(),))
+    result = two_sample_test(frame(0, 60), frame(1, 50), method=kernels, n_permutations=99, rng=0)
     assert result.selected_class is result.statistic_class
     assert result.kernel_note == ""
     assert "Kernel and statistic" not in facts_of(content(result))

@@ -62,12 +62,10 @@ class EquivalenceResult(NoTruthValue, NearNames):
     margin: float  #: the smallest difference that matters, in standard deviations
     pvalue: float  #: the largest p-value of the columns and of all together: each difference must be below the margin
     statistic: float  #: the squared MMD in all columns, biased (that of the samples themselves)
-    null_distribution: (
-        Array  #: draws of the statistic under the null hypothesis: populations that differ by the margin, least favourably
-    )
-    alpha: (
-        float  #: significance level: samples that differ by the margin or more are called equivalent at most this often, if large
-    )
+    #: draws of the statistic under the null hypothesis: populations that differ by the margin, least favourably
+    null_distribution: Array
+    #: significance level: large samples that differ by the margin or more are called equivalent at most this often
+    alpha: float
     columns: tuple[ColumnEquivalence, ...]  #: every column, the largest bound first
     joint: JointEquivalence  #: all columns together
     sizes: tuple[int, int]  #: rows of X and Y

@@ -214,7 +214,7 @@ class DriftMonitor(Fitted[MonitorState]):
         return self._assume(state.start_anew(state.past.take(rows)))
 
     def dismiss(self) -> Self:
-        """Dismiss a false alarm: keep the past, reset the evidence.
+        """Return the monitor after a false alarm: the past is kept, the evidence reset.
 
         Without an alarm this is an error, because evidence on its way to one would be lost.
         """
