@@ -142,13 +142,13 @@ def as_numbers(texts):
 
 def test_tables_sort_on_click(browser, reports):
     with Visit(browser, reports["differs"]) as visit:
-        button = visit.page.locator("#classes thead th:nth-child(5) button")
-        header = visit.page.locator("#classes thead th:nth-child(5)")
-        scores = as_numbers(visit.column("classes", 4))
+        button = visit.page.locator("#classes thead th:nth-child(6) button")
+        header = visit.page.locator("#classes thead th:nth-child(6)")
+        scores = as_numbers(visit.column("classes", 5))
         for order, expected in (("descending", sorted(scores, reverse=True)), ("ascending", sorted(scores))):
             button.click()
             assert header.get_attribute("aria-sort") == order
-            assert as_numbers(visit.column("classes", 4)) == expected
+            assert as_numbers(visit.column("classes", 5)) == expected
         visit.page.locator("#classes thead th:first-child button").click()
         assert visit.column("classes", 0) == sorted(visit.column("classes", 0))
         assert header.get_attribute("aria-sort") is None
@@ -160,7 +160,7 @@ def test_tables_sort_by_keyboard_alone(browser, reports, key):
     with Visit(browser, reports["differs"]) as visit:
         for _ in range(100):
             visit.page.keyboard.press("Tab")
-            if visit.page.evaluate("document.activeElement.closest('#classes thead th:nth-child(5)') !== null"):
+            if visit.page.evaluate("document.activeElement.closest('#classes thead th:nth-child(6)') !== null"):
                 break
         else:
             pytest.fail("the header's button cannot be reached with Tab")
@@ -168,7 +168,7 @@ def test_tables_sort_by_keyboard_alone(browser, reports, key):
         assert outline != "none"  # the focus can be seen
         visit.page.keyboard.press(key)
         visit.page.keyboard.press(key)
-        scores = as_numbers(visit.column("classes", 4))
+        scores = as_numbers(visit.column("classes", 5))
         assert scores == sorted(scores)
 
 

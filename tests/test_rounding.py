@@ -174,4 +174,4 @@ def test_left_out_rows_of_a_much_larger_sample_are_said_with_the_reason():
     result = two_sample_test(rng.normal(size=(3, 2)), rng.normal(size=(6000, 2)), rng=0, n_permutations=99)
     (note,) = (note for note in result.notes if "left out" in note)
     assert "5003 of the second" in note
-    assert "no more than 1000 are relabelled" in note
+    assert "at most 1000 bins are permuted" in note

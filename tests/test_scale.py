@@ -252,7 +252,7 @@ def test_missing_values_are_named_with_their_row(tmp_path):
     rows[-1, 2] = np.nan
     np.save(tmp_path / "x.npy", rows)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    with pytest.raises(CpmmdError, match="'2: 1 in sample y', the first in row 4999 of sample y"):
+    with pytest.raises(CpmmdError, match="1 in '2' of sample y, the first in row 4999 of sample y"):
         two_sample_test(rows[:-1], mapped)
 
 

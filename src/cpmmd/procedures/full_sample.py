@@ -217,7 +217,7 @@ AnyClass = KernelClass | AdditiveClass | ColumnsClass
 def default_classes(columns: int, *, mixed: bool = False) -> tuple[AnyClass, ...]:
     """Return the classes for data of so many columns, chosen in docs/theory/full-sample.md.
 
-    In one or two columns fine structure is seen by the finest spectral parameters, the L1 norm is nearly the Euclidean one, and
+    In one or two columns fine structure is seen at a quarter of the median distance, the L1 norm is nearly the Euclidean one, and
     classes of columns see little that kernels do not. In ``mixed`` tables, which have categories, single columns change more
     often than what they are together. Standardised classes leave where columns have one unit.
     """
@@ -225,7 +225,7 @@ def default_classes(columns: int, *, mixed: bool = False) -> tuple[AnyClass, ...
     gammas, fine = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6) if few else ()
     kernels: tuple[AnyClass, ...] = (
         KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=2 if few else 1.5),
-        KernelClass(gaussian, narrowest=1, widest=1, gammas=(*gammas, *fine)),
+        KernelClass(gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine)),
         KernelClass(gaussian, "standard", narrowest=1, widest=1),
         KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=gammas, weight=0.5),
         KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=1.5 if few else 0.7),
