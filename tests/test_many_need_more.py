@@ -103,7 +103,7 @@ def test_an_unreadable_batch_hides_no_difference(detector, tmp_path):
     result = run("check", detector, drifted, broken)
     assert result.exit_code == 2
     assert "1 of 1 batch differs" in result.stdout
-    assert "1 could not be tested" in result.stdout
+    assert "1 batch could not be tested: 'bad.csv'" in result.stdout
 
 
 POWERLESS = {

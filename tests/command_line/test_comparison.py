@@ -63,7 +63,7 @@ def test_a_note_of_the_library_names_flags_on_the_terminal_and_arguments_in_a_do
     said = run("test", *files, *QUICK).stdout
     assert "permute blocks of them with --blocks auto; if they belong to groups, name those with --group-by" in said
     (note,) = document(run("test", *files, *QUICK, "--json"))["result"]["notes"]
-    assert note.endswith("together with blocks='auto'; if they belong to something, name it with groups=...")
+    assert note.endswith("permute blocks of them with blocks='auto'; if they belong to groups, name those with groups=...")
 
 
 def test_exit_zero_is_for_scripts_that_only_want_the_answer(pair):

@@ -15,7 +15,14 @@ from cpmmd.core.text import SAMPLES, pluralize, sanitize
 from cpmmd.errors import InputError
 from cpmmd.explain.column_table import Tables, difference_tables, permuted_units
 from cpmmd.explain.differences import LONGEST, NAMED, ColumnDifference, PairDifference, join, quote_name
-from cpmmd.explain.rows import ExplainedRows, estimate_kernel_auc, estimate_marginal_auc, gather_rows, tested_rows_of
+from cpmmd.explain.rows import (
+    NOT_HELD_OUT,
+    ExplainedRows,
+    estimate_kernel_auc,
+    estimate_marginal_auc,
+    gather_rows,
+    tested_rows_of,
+)
 from cpmmd.explain.values import AUC, Explanation, NotableRow
 from cpmmd.kernels.base import ColumnWeights
 from cpmmd.procedures.outcome import TestResult
@@ -93,7 +100,8 @@ def explain(
     (rows_x, witness_x, top_x), (rows_y, witness_y, top_y) = (
         _side(material, witness, side, sample, top, shown) for side, sample in ((strata.labels, "x"), (~strata.labels, "y"))
     )
-    notes = [*material.notes, *remarks, *tables.notes]
+    optimistic = [NOT_HELD_OUT] if auc is not None and not tested_rows_of(outcome).held_out else []
+    notes = [*optimistic, *material.notes, *remarks, *tables.notes]
     if len(columns) > VALUES_SHOWN:
         notes.append(f"rows are shown with the {VALUES_SHOWN} columns that differ most")
     if columns[0].kind == "patch":

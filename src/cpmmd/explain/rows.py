@@ -71,7 +71,7 @@ def gather_rows(outcome: TestResult, max_rows: int, rng: np.random.Generator) ->
     # by their values alone, so that rounding does not depend on which sample is called X
     order = np.argsort(matrix.view(np.dtype((np.void, matrix.dtype.itemsize * matrix.shape[1]))).ravel(), kind="stable")
     strata = Strata.of(pool, rows[order])
-    notes = [NOT_HELD_OUT] if strata.inside and not data.held_out else []
+    notes = []
     kernel = outcome.kernel
     if kernel is None:
         kernel = median_kernel(matrix, "gaussian")
