@@ -235,9 +235,10 @@ def test_dropped_rows_keep_their_numbers():
 
 
 def test_images_are_explained_in_patches():
-    images = RNG.normal(size=(60, 12, 20, 3))
-    changed = RNG.normal(size=(60, 12, 20, 3))
-    changed[:, 2:4, 15:17] += 3
+    rng = np.random.default_rng(0)
+    images = rng.normal(size=(60, 12, 20, 3))
+    changed = rng.normal(size=(60, 12, 20, 3))
+    changed[:, 2:4, 15:17] += 1.5
     explanation = explained(images, changed, "cp-linear").explain()
     assert len(explanation.columns) == 8 * 8
     assert {f.name for f in explanation.columns[:2]} == {"[2-3, 14-15]", "[2-3, 16-17]"}
