@@ -8,7 +8,6 @@ QUICK = (
     "far cell.xlsx",
     "one long string.xlsx",
     "long categories.parquet",
-    "nested.parquet",
     "many rows.csv.gz",
     "short lines.csv.gz",
     "many names.jsonl",

@@ -151,6 +151,7 @@ def test_holm_takes_each_column_for_what_it_is():
     assert columns_holm(before, after, np.random.default_rng(0)) < 1e-6
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", ["level mix of region 700", "missing 5% to 10% 500"])
 def test_holm_keeps_the_level(name):
     panel = replace(PRACTICE[name], m=60, n=60)
