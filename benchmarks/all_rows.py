@@ -17,7 +17,8 @@ from cpmmd import FullSampleTest
 from cpmmd.engines.directions import Directions
 from cpmmd.engines.paths import UNREGULARISED, MemberPath, View
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.procedures.full_sample import AnyClass, KernelClass, Views
+from cpmmd.procedures.classes import CompetingClass, KernelClass
+from cpmmd.procedures.full_sample import Views
 
 SINGLE_FROM = 1e-4  # gammas as large as this leave single precision six digits
 
@@ -25,7 +26,7 @@ SINGLE_FROM = 1e-4  # gammas as large as this leave single precision six digits
 class AllRows(FullSampleTest):
     """The test without landmarks: spectral members from the kernel matrix of all rows."""
 
-    def paths(self, classes: Sequence[AnyClass], views: Views) -> Iterator[tuple[KernelClass, MemberPath]]:
+    def paths(self, classes: Sequence[CompetingClass], views: Views) -> Iterator[tuple[KernelClass, MemberPath]]:
         """Yield every class with its path, the spectral ones anew."""
         for one, path in super().paths(classes, views):
             yield one, spectral_path(views[one.scale], path) if one.gammas else path

@@ -20,12 +20,12 @@ from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
 from .monitoring.monitor import DriftMonitor as DriftMonitor
 from .monitoring.monitor import MonitorFile as MonitorFile
+from .procedures.classes import AdditiveClass as AdditiveClass
+from .procedures.classes import ColumnsClass as ColumnsClass
+from .procedures.classes import KernelClass as KernelClass
 from .procedures.fixed import EnergyTest as EnergyTest
 from .procedures.fixed import MedianTest as MedianTest
-from .procedures.full_sample import AdditiveClass as AdditiveClass
-from .procedures.full_sample import ColumnsClass as ColumnsClass
 from .procedures.full_sample import FullSampleTest as FullSampleTest
-from .procedures.full_sample import KernelClass as KernelClass
 from .procedures.group_means import GroupMeansTest as GroupMeansTest
 from .procedures.mmdagg import MMDAgg as MMDAgg
 from .procedures.mmdfuse import MMDFuse as MMDFuse

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -18,226 +16,25 @@ from cpmmd.draws.layout import TARGET_BINS, Layout
 from cpmmd.engines.columns import ColumnSums, column_sums
 from cpmmd.engines.fixed_kernel import SCORE_TIE, Engine
 from cpmmd.engines.landmarks import kernel_path, landmark_count, landmark_paths
-from cpmmd.engines.paths import (
-    GRID_RATIO,
-    PAIR_ROWS,
-    UNREGULARISED,
-    Grid,
-    MemberPath,
-    View,
-    bandwidth_multiples,
-    geometry_paths,
-    pairwise_statistics,
-)
+from cpmmd.engines.paths import PAIR_ROWS, UNREGULARISED, MemberPath, View, geometry_paths, pairwise_statistics
 from cpmmd.errors import InputError, ParameterReference
 from cpmmd.evidence import Ranking, tail_scores
 from cpmmd.kernels.base import Kernel
-from cpmmd.kernels.families import Bandwidth, LaplacianL1, Polynomial, Radius
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.procedures.base import Method, Procedure, RunOptions
+from cpmmd.procedures.classes import (
+    MANY_COLUMNS,
+    ClassOfColumns,
+    CompetingClass,
+    FixedClass,
+    KernelClass,
+    Members,
+    default_classes,
+    without_twins,
+)
 from cpmmd.procedures.outcome import ClassPath, Evidence, TestResult
 
-RATIO = float(GRID_RATIO)
-NARROW = 0.5  # of the median distance: a class of no wider bandwidth is called so
-FEW_COLUMNS, MANY_COLUMNS = 2, 64  # of more, reading each under every relabeling takes several times what the kernels do
-ONE_UNIT = 2.0  # columns whose standard deviations differ by no more than this factor count as in one unit
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
-
-
-@dataclass(frozen=True)
-class KernelClass:
-    """A one-parameter family on raw or standardised coordinates.
-
-    Parameters
-    ----------
-    family : kernel family
-        A family with one parameter, such as ``Bandwidth()``; trained kernels go into ``fixed`` of :class:`FullSampleTest`.
-    scale : str, optional
-        ``"standard"`` standardises columns by pooled statistics; None takes numbers as they come.
-    narrowest, widest : float
-        Bandwidths in units of the median distance of the pool.
-    fewest_neighbours : float
-        The path ends where rows have fewer effective neighbours on average (or a quarter of a small pool).
-    weight : float
-        Share of the level that the class competes for, beside those of the others.
-    ratio : float
-        Between neighbouring bandwidths: the square root of 2, or a power of it.
-    gammas : tuple of float
-        Spectral parameters: the squared MMD has each direction of feature space divided by its variance in the pool plus gamma
-        times the largest variance. None for the squared MMD itself.
-    summed : bool
-        Whether the class is one kernel, the sum of those at all its bandwidths, each divided by the spread of its squared MMD
-        over the relabelings, instead of a choice of one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import Bandwidth, FullSampleTest, KernelClass, two_sample_test
-    >>> wide = KernelClass(Bandwidth(), "standard", narrowest=1.0)
-    >>> print(wide)
-    Bandwidth(base='gaussian') on standardised coordinates
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(40, 2)), data.normal(1, 1, size=(40, 2))
-    >>> two_sample_test(x, y, method=FullSampleTest(classes=(wide,)), rng=0).reject
-    True
-    """
-
-    family: ScaleFamily
-    scale: str | None = None
-    narrowest: float = 1 / 64
-    widest: float = 4.0
-    fewest_neighbours: float = 1.0
-    weight: float = 1.0
-    ratio: float = RATIO
-    gammas: tuple[float, ...] = ()
-    summed: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.family, ScaleFamily):
-            raise InputError(
-                f"A class of the full-sample test must be a one-parameter family such as Bandwidth(). Got {self.family!r}; "
-                "trained kernels go into fixed=."
-            )
-        validation.scale(self.scale)
-        if validation.positive("narrowest", self.narrowest) > validation.positive("widest", self.widest):
-            raise InputError(f"The narrowest bandwidth must not exceed the widest. Got {self.narrowest} and {self.widest}.")
-        validation.positive("fewest_neighbours", self.fewest_neighbours)
-        validation.positive("weight", self.weight)
-        if not math.isclose(RATIO**self._stride, validation.positive("ratio", self.ratio), rel_tol=1e-6) or self._stride < 1:
-            raise validation.wrong("ratio", "must be the square root of 2 or a power of it, such as 2 or 4", self.ratio)
-        object.__setattr__(self, "gammas", validation.gammas(self.gammas))
-
-    @property
-    def _stride(self) -> int:
-        return round(math.log(self.ratio) / math.log(RATIO))
-
-    @property
-    def grid(self) -> Grid:
-        """What is searched."""
-        multiples = bandwidth_multiples(self.narrowest, self.widest)
-        return Grid(self.family, multiples, self.fewest_neighbours, self._stride, self.gammas)
-
-    def _searches_within(self, other: KernelClass) -> bool:
-        """Whether the other class has all members of this one, on the same coordinates."""
-        alike = (self.family, self.scale, bool(self.gammas)) == (other.family, other.scale, bool(other.gammas))
-        if not alike or self.summed or other.summed or not set(self.gammas) <= set(other.gammas):
-            return False
-        own, others = (searched.grid.multiples[:: searched._stride] for searched in (self, other))
-        return all(np.isclose(others, multiple).any() for multiple in own)
-
-    @property
-    def coordinates(self) -> str:
-        """What its kernels see."""
-        return "raw coordinates" if self.scale is None else "standardised coordinates"
-
-    @property
-    def label(self) -> str:
-        """The class in few words."""
-        kinds = {"spectral ": bool(self.gammas), "summed ": self.summed, "narrow ": self.widest < NARROW}
-        return f"{''.join(kind for kind, has in kinds.items() if has)}{self.family.label} on {self.coordinates.split()[0]}"
-
-    def __str__(self) -> str:
-        kinds = {", spectrum regularised": bool(self.gammas), ", summed": self.summed, ", narrow": self.widest < NARROW}
-        return f"{self.family} on {self.coordinates}{''.join(kind for kind, has in kinds.items() if has)}"
-
-
-@dataclass(frozen=True)
-class AdditiveClass:
-    """The sum over columns of one kernel each: on ranks of numbers, on levels of categories, and a mark of what is missing.
-
-    Parameters
-    ----------
-    weight : float
-        Share of the level that the class competes for, beside those of the others.
-    gammas : tuple of float
-        Spectral parameters, as those of :class:`KernelClass`; none for the squared MMD itself.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import AdditiveClass, FullSampleTest, two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(60, 4)), data.normal(0.6, 1, size=(60, 4))
-    >>> two_sample_test(x, y, method=FullSampleTest(classes=(AdditiveClass(),)), rng=0).reject
-    True
-    """
-
-    weight: float = 1.0
-    gammas: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        validation.positive("weight", self.weight)
-        object.__setattr__(self, "gammas", validation.gammas(self.gammas))
-
-    @property
-    def label(self) -> str:
-        """The class in few words."""
-        return f"{'spectral ' if self.gammas else ''}sum over columns"
-
-    def __str__(self) -> str:
-        return f"sum over columns{', spectrum regularised' if self.gammas else ''}"
-
-
-@dataclass(frozen=True)
-class ColumnsClass:
-    """The largest score of any column, as explanations compute them.
-
-    Parameters
-    ----------
-    weight : float
-        Share of the level that the class competes for, beside those of the others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cpmmd import ColumnsClass, FullSampleTest, two_sample_test
-    >>> data = np.random.default_rng(0)
-    >>> x, y = data.normal(size=(60, 4)), data.normal(size=(60, 4)) + [0, 1, 0, 0]
-    >>> two_sample_test(x, y, method=FullSampleTest(classes=(ColumnsClass(),)), rng=0).reject
-    True
-    """
-
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        validation.positive("weight", self.weight)
-
-    @property
-    def label(self) -> str:
-        """The class in few words."""
-        return "one column"
-
-    def __str__(self) -> str:
-        return "largest difference of one column"
-
-
-AnyClass = KernelClass | AdditiveClass | ColumnsClass
-
-
-def default_classes(columns: int, *, mixed: bool = False) -> tuple[AnyClass, ...]:
-    """Return the classes for data of so many columns, chosen in docs/theory/full-sample.md.
-
-    In one or two columns fine structure is seen at a quarter of the median distance, the L1 norm is nearly the Euclidean one, and
-    classes of columns see little that kernels do not. In ``mixed`` tables, which have categories, single columns change more
-    often than what they are together. Standardised classes leave where columns have one unit.
-    """
-    gaussian, few = Bandwidth("gaussian"), columns <= FEW_COLUMNS
-    gammas, fine = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6) if few else ()
-    kernels: tuple[AnyClass, ...] = (
-        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=2 if few else 1.5),
-        KernelClass(gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine)),
-        KernelClass(gaussian, "standard", narrowest=1, widest=1),
-        KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=gammas, weight=0.5),
-        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=1.5 if few else 0.7),
-        KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.25 if few else 0.5),
-    )
-    if few:
-        return kernels
-    radius = KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7)
-    kernels = (*kernels, radius, KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)))
-    if columns > MANY_COLUMNS:
-        return kernels
-    return (*kernels, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=8 if mixed else 1))
 
 
 @dataclass(frozen=True)
@@ -282,7 +79,7 @@ class FullSampleTest(Procedure):
     0.001
     """
 
-    classes: tuple[AnyClass | ScaleFamily, ...] | None = None
+    classes: tuple[CompetingClass | ScaleFamily, ...] | None = None
     fixed: tuple[Kernel, ...] = ()
     penalty_quantile: float = 0.9
     bins: int = TARGET_BINS
@@ -296,7 +93,7 @@ class FullSampleTest(Procedure):
     def __post_init__(self) -> None:
         if self.classes is not None:
             listed = self.classes if isinstance(self.classes, Sequence) else (self.classes,)
-            object.__setattr__(self, "classes", tuple(c if isinstance(c, AnyClass) else KernelClass(c) for c in listed))
+            object.__setattr__(self, "classes", tuple(c if isinstance(c, CompetingClass) else KernelClass(c) for c in listed))
         object.__setattr__(self, "fixed", tuple(self.fixed))
         if self.classes == () and not self.fixed:
             raise InputError("The full-sample test needs at least one kernel class. Got none.")
@@ -328,24 +125,21 @@ class FullSampleTest(Procedure):
             scale: View(partial(fitted.transform, pool), layout, order, options.memory_limit, *sizes)
             for scale, fitted in preparations.items()
         }
-        classes = _without_twins(self.classes_for(pool), preparations)
-        scored_classes = [_ScoredClass.of(path, searched, self.penalty_quantile) for searched, path in self.paths(classes, views)]
-        scored_classes += [_ScoredClass.fixed(kernel, views[None], self.penalty_quantile) for kernel in self.fixed]
-        by_column = [searched for searched in classes if isinstance(searched, (AdditiveClass, ColumnsClass))]
-        if by_column:
-            columns = column_sums(pool, preparations[None], layout)
-            scored_classes += [_ScoredClass.of_columns(columns, searched, self.penalty_quantile) for searched in by_column]
+        classes = without_twins(self.classes_for(pool), preparations)
+        members = self.members(classes, views, partial(column_sums, pool, preparations[None], layout))
+        scored_classes = [_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in members]
         totals = np.max([scored.total for scored in scored_classes], axis=0)
         ranking = Ranking.of(totals, tolerance=SCORE_TIE, exhaustive=layout.labels.exhaustive)
         shown = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
-        spectral, linear = any(scored.spectral for scored in scored_classes), views[None].linear
+        spectral = any(searched.gammas for searched in classes if isinstance(searched, KernelClass))
+        linear = views[None].linear
         return self.conclude(
             pool,
             options,
             ranking,
             tested_sizes=(layout.m, layout.n),
             kernel=None if shown is None else shown.kernel,
-            preparation=preparations[None if shown is None else shown.of.scale],
+            preparation=preparations[None if shown is None else shown.of.searched.scale],
             notes=layout.left_out,
             evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
             engine=Engine.of(
@@ -360,21 +154,35 @@ class FullSampleTest(Procedure):
             ),
         )
 
-    def classes_for(self, pool: Pool) -> tuple[AnyClass, ...]:
+    def classes_for(self, pool: Pool) -> Sequence[CompetingClass]:
         """Return the classes that compete on a pool; columns as they came are not what is compared after a transformer."""
-        if pool.preprocess is not None:
-            asked = default_classes(MANY_COLUMNS + 1) if self.classes is None else self.classes
-            if any(isinstance(searched, (AdditiveClass, ColumnsClass)) for searched in asked):
-                raise InputError(
-                    "Classes of columns compare columns as they came. Got {preprocess}, too; leave one of them out.",
-                    preprocess=ParameterReference("preprocess"),
-                )
-            return tuple(searched for searched in asked if isinstance(searched, AnyClass))
-        if self.classes is None:
+        if self.classes is None and pool.preprocess is None:
             return default_classes(len(pool.columns), mixed=bool(pool.categories))
-        return tuple(searched for searched in self.classes if isinstance(searched, AnyClass))
+        asked = default_classes(MANY_COLUMNS + 1) if self.classes is None else self.classes
+        classes = [searched for searched in asked if isinstance(searched, CompetingClass)]
+        if pool.preprocess is not None and any(isinstance(searched, ClassOfColumns) for searched in classes):
+            raise InputError(
+                "Classes of columns compare columns as they came. Got {preprocess}, too; leave one of them out.",
+                preprocess=ParameterReference("preprocess"),
+            )
+        return classes
 
-    def paths(self, classes: Sequence[AnyClass], views: Views) -> Iterator[tuple[KernelClass, MemberPath]]:
+    def members(
+        self, classes: Sequence[CompetingClass], views: Views, read_columns: Callable[[], ColumnSums]
+    ) -> Iterator[tuple[CompetingClass, Members]]:
+        """Yield every class with its members; columns are read where a class asks for them."""
+        for searched, path in self.paths(classes, views):
+            yield searched, searched.members(path)
+        view = views[None]
+        for kernel in self.fixed:
+            values = kernel_path(view, kernel, (UNREGULARISED,)) if view.linear else pairwise_statistics(view, kernel)[None]
+            yield (fixed := FixedClass(kernel)), fixed.members(values)
+        of_columns = [searched for searched in classes if isinstance(searched, ClassOfColumns)]
+        if of_columns:
+            columns = read_columns()
+            yield from ((searched, searched.members(columns)) for searched in of_columns)
+
+    def paths(self, classes: Sequence[CompetingClass], views: Views) -> Iterator[tuple[KernelClass, MemberPath]]:
         """Yield every class of kernels with its members under every relabeling; those of one geometry are computed together."""
         groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
         for searched in classes:
@@ -390,78 +198,35 @@ class FullSampleTest(Procedure):
                 yield from zip(landmark, landmark_paths(view, [searched.grid for searched in landmark]), strict=True)
 
 
-def _without_twins(classes: Sequence[AnyClass], preparations: Mapping[str | None, Preparation]) -> list[AnyClass]:
-    """Return the classes, without those on standardised columns that find what one on raw columns of one unit finds.
-
-    Whether columns have one unit is for the pooled rows. One column has one set of coordinates, but for families that look at
-    distances from the origin.
-    """
-    raw, standard = preparations[None], preparations["standard"]
-    deviations = standard.scale / raw.scale
-    if len(raw.features) > len(deviations):  # of one-hot columns and marks, whose size is fixed
-        deviations = np.append(deviations, 1.0)
-    one_unit = bool(deviations.max() <= ONE_UNIT * deviations.min())
-    kept: list[AnyClass] = []
-    for searched in classes:
-        if not isinstance(searched, KernelClass):
-            kept.append(searched)
-            continue
-        twin = replace(searched, scale=None) if one_unit and not searched.family.about_origin else searched
-        if not any(twin._searches_within(other) for other in kept if isinstance(other, KernelClass)):
-            kept.append(twin if len(raw.features) == 1 else searched)
-    return kept
-
-
 @dataclass(frozen=True, eq=False)
 class _ScoredClass:
-    """A class in the contest: what it has to show, its evidence less penalty under every relabeling, and its kernels."""
+    """A class in the contest: what a result shows of it, its evidence less penalty under every relabeling, and its kernels."""
 
+    searched: CompetingClass
     path: ClassPath
     total: Array
-    kernel: Callable[[int], Kernel] | None = None  # of each member; None for classes of columns
-    scale: str | None = None
-    spectral: bool = False
-    # about_origin, narrow: whether its kernels see how far rows are from the origin, or close neighbours alone
-    about_origin: bool = False
-    narrow: bool = False
+    kernel: Callable[[int], Kernel] | None
 
     @classmethod
-    def of(cls, path: MemberPath, searched: KernelClass, quantile: float) -> _ScoredClass:
-        """Score a class."""
-        path = path.summed() if searched.summed else path
-        shown = {
-            "name": str(searched),
-            "label": searched.label,
-            "coordinates": searched.coordinates,
-            "bandwidths": path.bandwidths,
-        }
-        found, total = _score(path.mmd2, searched.weight, quantile, gammas=path.gammas, **shown)
-        members = replace(path, mmd2=np.empty(0))  # which is not needed any more, and large
-        kind = {
-            "spectral": bool(searched.gammas),
-            "about_origin": searched.family.about_origin,
-            "narrow": searched.widest < NARROW,
-        }
-        return cls(found, total, members.kernel, searched.scale, **kind)
-
-    @classmethod
-    def of_columns(cls, columns: ColumnSums, searched: AdditiveClass | ColumnsClass, quantile: float) -> _ScoredClass:
-        """Score a class of columns, which has no kernel of rows as they come."""
-        none = np.empty(0)
-        shown: dict[str, Any] = {"name": str(searched), "label": searched.label, "coordinates": "", "bandwidths": none}
-        if isinstance(searched, AdditiveClass):
-            members = np.array(searched.gammas or (UNREGULARISED,))
-            return cls(*_score(columns.additive(searched.gammas), searched.weight, quantile, gammas=members, **shown))
-        found, total = _score(columns.largest[None], searched.weight, quantile, gammas=none, **shown)
-        return cls(replace(found, mmd2=none), total)
-
-    @classmethod
-    def fixed(cls, kernel: Kernel, view: View, quantile: float) -> _ScoredClass:
-        """Score a fixed kernel, a class of one."""
-        name, none = f"fixed: {kernel}", np.empty(0)
-        values = kernel_path(view, kernel, (UNREGULARISED,)) if view.linear else pairwise_statistics(view, kernel)[None]
-        shown = {"name": name, "label": name, "coordinates": "", "bandwidths": none, "gammas": none}
-        return cls(*_score(values, 1.0, quantile, **shown), lambda _: kernel)
+    def of(cls, searched: CompetingClass, members: Members, quantile: float) -> _ScoredClass:
+        """Score every member, and take the class's own null quantile, less the logarithm of its weight, as its penalty."""
+        evidence, first = np.zeros(members.values.shape[1]), np.empty(len(members.values))
+        for j, row in enumerate(members.values):  # one by one: scores of all at once would take several times their memory
+            scores = tail_scores(row[None])[0]
+            first[j] = scores[0]
+            np.maximum(evidence, scores, out=evidence)
+        penalty = float(np.quantile(evidence, quantile)) - float(np.log(searched.weight))
+        path = ClassPath(
+            name=str(searched),
+            label=searched.label,
+            coordinates=searched.coordinates,
+            bandwidths=members.bandwidths,
+            gammas=members.gammas,
+            mmd2=members.values[:, 0].copy() if members.squared_mmd else np.empty(0),
+            scores=first,
+            penalty=penalty,
+        )
+        return cls(searched, path, evidence - penalty, members.kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -489,7 +254,9 @@ def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> _Show
         gammas = path.gammas if len(path.gammas) else np.full(len(path.scores), UNREGULARISED)
         for j in np.flatnonzero(path.scores - path.penalty > threshold + SCORE_TIE):
             evidence = float(path.scores[j] - path.penalty)
-            able.append((-float(gammas[j]), scored_class.about_origin, scored_class.narrow, -evidence, c, int(j)))
+            able.append(
+                (-float(gammas[j]), scored_class.searched.about_origin, scored_class.searched.narrow, -evidence, c, int(j))
+            )
     if able:
         *_, c, member = min(able)
         winner = with_kernels[c]
@@ -500,17 +267,3 @@ def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> _Show
         return None
     assert winner.kernel is not None
     return _ShownKernel(winner, member, winner.kernel(member))
-
-
-def _score(mmd2: Array, weight: float, quantile: float, **shown: Any) -> tuple[ClassPath, Array]:
-    """Score every member, and take the class's own null quantile, less the logarithm of its weight, as its penalty.
-
-    Returns what the class has to show under the labels as they came, and its evidence less penalty under every relabeling.
-    """
-    evidence, first = np.zeros(mmd2.shape[1]), np.empty(len(mmd2))
-    for j, row in enumerate(mmd2):  # one by one: scores of all members at once would take several times their memory
-        scores = tail_scores(row[None])[0]
-        first[j] = scores[0]
-        np.maximum(evidence, scores, out=evidence)
-    penalty = float(np.quantile(evidence, quantile)) - float(np.log(weight))
-    return ClassPath(mmd2=mmd2[:, 0].copy(), scores=first, penalty=penalty, **shown), evidence - penalty

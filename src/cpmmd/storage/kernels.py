@@ -17,7 +17,7 @@ from cpmmd.errors import InputError, unknown_name
 from cpmmd.kernels.base import Kernel, Tensors
 from cpmmd.kernels.collection import RADIAL, RadialKernel
 from cpmmd.kernels.regularised import REGULARISED, RegularisedKernel
-from cpmmd.procedures.full_sample import AdditiveClass, ColumnsClass, KernelClass
+from cpmmd.procedures.classes import AdditiveClass, ColumnsClass, KernelClass
 from cpmmd.selection.values import Ascent
 from cpmmd.storage.container import read_file, write_file
 
