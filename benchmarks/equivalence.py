@@ -20,9 +20,9 @@ from scipy.optimize import brentq
 from benchmarks import RESULTS
 from cpmmd import Study, equivalence_test
 from cpmmd.data.pool import read_pool
-from cpmmd.equivalence.bounds import Coordinates, Noise, Yardstick, noise_spectrum
 from cpmmd.kernels.families import Bandwidth
 from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.statistics.equivalence import Coordinates, Noise, Yardstick, noise_spectrum
 from cpmmd.statistics.mmd import unbiased_mmd2
 
 SELDOM = 0.05

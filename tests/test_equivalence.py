@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from benchmarks.equivalence import samples, scale_at, share_at
 from cpmmd import CpmmdError, cite, equivalence_test, two_sample_test
 from cpmmd.data.pool import read_pool
-from cpmmd.equivalence.bounds import Coordinates, Noise, Yardstick, auc_of_shift, column_differences, joint_difference
+from cpmmd.statistics.equivalence import Coordinates, Noise, Yardstick, auc_of_shift, column_differences, joint_difference
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 2)), RNG.normal(size=(70, 2)) * [1.0, 1.5] + [0.3, 0.0]
@@ -192,7 +192,7 @@ def test_a_unit_set_by_a_few_rows_is_said():
 
 
 def test_many_rows_are_drawn_for_the_kernel_and_it_is_said(monkeypatch):
-    for module in ("cpmmd.equivalence.bounds", "cpmmd.questions.equivalence"):
+    for module in ("cpmmd.statistics.equivalence", "cpmmd.questions.equivalence"):
         monkeypatch.setattr(f"{module}.MOST_ROWS", 100)
     result = equivalence_test(*RNG.normal(size=(2, 150, 1)), margin=0.3, rng=0)
     assert result.joint.rows == (100, 100)

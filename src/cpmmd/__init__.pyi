@@ -5,7 +5,6 @@ from . import plotting as plotting
 from . import report as report
 from .citation import cite as cite
 from .core.progress import Meter as Meter
-from .equivalence.result import EquivalenceResult as EquivalenceResult
 from .errors import CpmmdError as CpmmdError
 from .explain.values import Explanation as Explanation
 from .kernels.deep.families import Deep as Deep
@@ -31,6 +30,7 @@ from .procedures.mmdagg import MMDAgg as MMDAgg
 from .procedures.mmdfuse import MMDFuse as MMDFuse
 from .procedures.outcome import TestResult as TestResult
 from .procedures.split import SplitTest as SplitTest
+from .questions.equivalence import EquivalenceResult as EquivalenceResult
 from .questions.equivalence import equivalence_test as equivalence_test
 from .questions.kernel_matrix import kernel_matrix_test as kernel_matrix_test
 from .questions.two_sample import methods as methods

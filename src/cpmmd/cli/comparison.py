@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cpmmd.cli.failures import calling_samples, in_command_words
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import note, probability, progress, say, say_end, say_json, say_table, say_verdict
+from cpmmd.cli.questions import show_answer
 from cpmmd.cli.settings import OutputOptions, ReadOptions, Settings, flag_of
 from cpmmd.core.text import pluralize, sanitize
 from cpmmd.errors import CpmmdError, InputError
@@ -19,7 +20,6 @@ from cpmmd.errors import CpmmdError, InputError
 if TYPE_CHECKING:
     from cpmmd.core.plain import PlainDict
     from cpmmd.data.files.sample import FileSample, Groups
-    from cpmmd.equivalence.result import EquivalenceResult
     from cpmmd.explain.values import Explanation
     from cpmmd.procedures.outcome import TestResult
     from cpmmd.studies.many import ManyResults
@@ -312,28 +312,14 @@ def show_equivalence(
     with progress("testing"), calling_samples(x=x.label, y=y.label):
         alpha, seed, missing = settings.alpha, settings.seed, settings.missing
         result = equivalence_test(x.data, y.data, margin=margin, alpha=alpha, rng=seed, missing=missing)
-    again = answering.typed.again(seed=result.seed)
-    if answering.report is not None:
-        result.report(answering.report, title=f"{x.label} v {y.label}", command=again)
-    noticed = list(dict.fromkeys((*x.notes, *y.notes)))
-    if answering.json:
-        found = {"reject": result.reject, "sentence": result.verdict, "result": result.to_dict()}
-        say_json({"command": "test-equivalence", "repeat": again, **found, **sides(x, y), "notes": noticed})
-    else:
-        note(noticed)
-        _say_bounds(result)
-        say_end(again, "Report", answering.report)
-    return result.reject
-
-
-def _say_bounds(result: EquivalenceResult) -> None:
-    say_verdict(result.verdict, differs=not result.reject)
-    say()
-    say(result.explain().sentence)
-    say()
     shown = result.columns[:MOST_COLUMNS]
     rows = [(c.name, c.meaning, f"{c.low:+.3f}", f"{c.high:+.3f}", probability(c.pvalue)) for c in shown]
-    say_table(("column", "differs in", "from", "to", "p"), rows, right=(2, 3, 4))
-    say()
-    for term, value in result.facts:
-        say(f"  {term:<12} {in_command_words(value)}")
+    return show_answer(
+        result,
+        answering,
+        document={"command": "test-equivalence", **sides(x, y)},
+        title=f"{x.label} v {y.label}",
+        notes=list(dict.fromkeys((*x.notes, *y.notes))),
+        sentences=[result.explain().sentence],
+        table=(("column", "differs in", "from", "to", "p"), rows, (2, 3, 4)),
+    )

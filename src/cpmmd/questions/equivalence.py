@@ -2,22 +2,175 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.parallel import threads
+from cpmmd.core.plain import NoTruthValue, PlainValue
 from cpmmd.core.seeds import RNG, resolve_rng
+from cpmmd.core.text import NAME, pluralize, sanitize
 from cpmmd.data.pool import Pool, read_pool
-from cpmmd.equivalence.bounds import MOST_ROWS, Coordinates, column_differences, joint_difference
-from cpmmd.equivalence.result import EquivalenceResult
 from cpmmd.errors import name_keywords, name_some
+from cpmmd.questions.answer import Answer
+from cpmmd.report.page import Number, Table, count, number
+from cpmmd.statistics.equivalence import (
+    MOST_ROWS,
+    ColumnEquivalence,
+    Coordinates,
+    JointEquivalence,
+    auc_of_shift,
+    column_differences,
+    joint_difference,
+)
 
+PRINTED = 5  # columns in the printed summary
+LEVEL = "for many rows: from 50 rows on, samples that differ by the margin were called equivalent at most that often"
 MEASURED = 50  # rows from which on the level at the margin was measured (benchmarks/equivalence.py)
 WILD = 5.0  # standard deviation over what the quartiles of a normal sample would say: a few rows set the unit
 LOOKED_AT = 10_000  # rows whose quartiles are taken
 NORMAL_QUARTILES = 1.349  # distance of the quartiles of N(0, 1)
+
+
+@dataclass(frozen=True, repr=False)
+class EquivalenceExplanation(NoTruthValue, PlainValue):
+    """The largest differences that the data do not exclude."""
+
+    sentence: str  #: the finding in plain words
+    columns: tuple[ColumnEquivalence, ...]  #: every column, the largest bound first
+    joint: JointEquivalence  #: all columns together
+
+    def __repr__(self) -> str:
+        return f"<EquivalenceExplanation: {self.sentence} {pluralize(len(self.columns), 'column')}; print it for all>"
+
+    def _repr_html_(self) -> str:
+        from cpmmd.report.notebook import table_card
+
+        rows = [{"column": _called(c.name), "what differs": c.meaning, "from": c.low, "to": c.high} for c in self.columns]
+        return table_card(self.sentence, ["Intervals are in standard deviations."], rows)
+
+    def __str__(self) -> str:
+        lines = [
+            f"  {_called(c.name, 24):<24} {c.meaning}: {c.low:+.3g} to {c.high:+.3g} standard deviations"
+            for c in self.columns[:PRINTED]
+        ]
+        more = [f"  and {pluralize(len(self.columns) - PRINTED, 'more column')}"] if len(self.columns) > PRINTED else []
+        return "\n".join([self.sentence, *lines, *more])
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class EquivalenceResult(Answer):
+    """The answer of an equivalence test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import equivalence_test
+    >>> data = np.random.default_rng(0)
+    >>> few = equivalence_test(data.normal(size=(30, 2)), data.normal(size=(30, 2)), margin=0.3, rng=0)
+    >>> many = equivalence_test(data.normal(size=(3000, 2)), data.normal(size=(3000, 2)), margin=0.3, rng=0)
+    >>> few.reject, many.reject, few.largest > 0.5, many.largest < 0.1
+    (False, True, True, True)
+    """
+
+    title: ClassVar[str] = "Are the two samples the same for this purpose?"
+    subject: ClassVar[str] = "samples"
+    good_news: ClassVar[bool] = True
+    document: ClassVar[tuple[str, ...]] = (
+        *("method", "margin", "reject", "pvalue", "alpha", "statistic", "exact", "sizes", "seed", "notes"),
+        *("largest", "auc_bound", "columns", "joint"),
+    )
+
+    # The p-value is the largest of all columns and of all together, because each difference must be below the margin. The
+    # statistic is the biased squared MMD in all columns. Its null distribution is drawn from populations that differ by the
+    # margin, least favourably.
+    method: str = "equivalence"
+    exact: bool = False  #: the level is approximate: it holds for many rows, and was measured from 50 rows on
+    citations: tuple[str, ...] = ("liu2026equivalence", "lakens2017equivalence", "gretton2012kernel")  #: keys of what to cite
+    margin: float  #: the smallest difference that matters, in standard deviations
+    columns: tuple[ColumnEquivalence, ...]  #: every column, the largest bound first
+    joint: JointEquivalence  #: all columns together
+    sizes: tuple[int, int]  #: rows of X and Y
+
+    @property
+    def headline(self) -> str:
+        """The answer in a few words."""
+        return f"{'Equivalent' if self.reject else 'Equivalence not shown'} within {self.margin:g} standard deviations"
+
+    @property
+    def largest(self) -> float:
+        """The largest difference that is not excluded, in standard deviations: the smallest margin that shows equivalence."""
+        return max(self.joint.high, self.columns[0].largest)  # all columns together differ at least as much as one
+
+    @property
+    def auc_bound(self) -> float:
+        """The largest AUC that is not excluded: that of two normal samples that differ by ``largest`` standard deviations."""
+        return auc_of_shift(self.largest)
+
+    @property
+    def shape(self) -> str:
+        """The data in a few words."""
+        (m, n), columns = self.sizes, len(self.columns)
+        return f"{m} v {n} rows, {pluralize(columns, 'column')}"
+
+    def explain(self) -> EquivalenceExplanation:
+        """Return the largest differences that are not excluded, in words and for every column."""
+        first = self.columns[0]
+        column = f"Column {first.name}" if first.name.isdigit() else f"'{sanitize(first.name)}'"
+        sentence = (
+            f"Differences of {self.margin:g} standard deviations or more are {'' if self.reject else 'not '}excluded. "
+            f"{column} ({first.meaning}) may differ by {_up_to(first.largest)}, all columns together by "
+            f"{_up_to(self.largest)}, with an AUC of at most {self.auc_bound:.3f}."
+        )
+        return EquivalenceExplanation(sentence, self.columns, self.joint)
+
+    def terms(self) -> Iterator[tuple[str, str]]:
+        """Yield the largest differences that are not excluded."""
+        first = self.columns[0]
+        yield "one column", f"may differ by {_up_to(first.largest)} ({_called(first.name)}, {first.meaning})"
+        yield "all columns", f"may differ by {_up_to(self.largest)}, AUC at most {self.auc_bound:.3f}"
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the finding."""
+        yield self.explain().sentence
+
+    def numbers(self) -> Iterator[Number]:
+        """Yield the margin, the bound on the AUC, and how much was compared."""
+        m, n = self.sizes
+        yield Number("Margin", f"{self.margin:g}", "standard deviations")
+        yield Number("AUC at most", f"{self.auc_bound:.3f}", "0.5 is chance")
+        yield Number("Rows", f"{count(m)} v {count(n)}")
+        yield Number("Columns", count(len(self.columns)))
+
+    def parts(self) -> Iterator[Table]:
+        """Yield the table of columns."""
+        yield Table.of(
+            "columns",
+            f"Differences (second sample less first) in standard deviations, with {1 - 2 * self.alpha:.0%} confidence intervals",
+            [
+                ("Column", "text", [column.name for column in self.columns]),
+                ("What differs", "text", [column.meaning for column in self.columns]),
+                ("Difference", "number", [column.difference for column in self.columns]),
+                ("From", "number", [column.low for column in self.columns]),
+                ("To", "number", [column.high for column in self.columns]),
+                ("p-value", "pvalue", [column.pvalue for column in self.columns]),
+            ],
+        )
+
+    def assurance(self) -> dict[str, str]:
+        """Return how the bounds were found."""
+        joint = self.joint
+        shift, low, high = (number(end) if math.isfinite(end) else "any size" for end in (joint.shift, joint.low, joint.high))
+        return {
+            "Level": f"{self.alpha:g}, {LEVEL}",
+            "Together": f"shift of {shift}, interval {low} to {high}",
+            "Kernel": f"Gaussian of bandwidth {number(joint.bandwidth)} standard deviations",
+            "Rows compared": f"{count(joint.rows[0])} v {count(joint.rows[1])} by the kernel, all by columns",
+        }
 
 
 @threads(None)
@@ -106,3 +259,11 @@ def _notes(pool: Pool, coordinates: Coordinates) -> list[str]:
     if names := [name for name, is_wild in zip(pool.number_names, wild, strict=True) if is_wild]:
         notes.append(f"a few extreme rows set the standard deviation of {name_some(names)}: differences in it look small")
     return notes
+
+
+def _called(name: str, limit: int = NAME) -> str:
+    return f"column {name}" if name.isdigit() else sanitize(name, limit)  # columns of an array have numbers
+
+
+def _up_to(shift: float) -> str:
+    return f"up to {shift:.3g} standard deviations" if math.isfinite(shift) else "any amount"
