@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassPath:
+class ClassScores:
     """One class of a full-sample test: the evidence of each of its members on the labels as they came, and its complexity."""
 
     name: str  #: the class
@@ -192,7 +192,7 @@ class TestResult(NoTruthValue, NearNames, Measured):
         What is exchangeable (groups, strata, pairs, blocks); None for all rows.
     engine : Engine or None
         How the statistics were computed.
-    classes : tuple of ClassPath
+    classes : tuple of ClassScores
         The classes of a full-sample test.
     collection : Collection or None
         The single tests of a method that uses many kernels.
@@ -246,7 +246,7 @@ class TestResult(NoTruthValue, NearNames, Measured):
     certificate: Certificate | None = None
     design: Design | None = None
     engine: Engine | None = None
-    classes: tuple[ClassPath, ...] = ()
+    classes: tuple[ClassScores, ...] = ()
     collection: Collection | None = None
     splits: Splits | None = None
     exact: bool = True
@@ -264,14 +264,14 @@ class TestResult(NoTruthValue, NearNames, Measured):
         return bool(self.pvalue <= self.alpha)
 
     @property
-    def selected_class(self) -> ClassPath | None:
+    def selected_class(self) -> ClassScores | None:
         """The class of the kernel of a full-sample test; None for other tests."""
-        return next((path for path in self.classes if path.selected is not None), None)
+        return next((scored for scored in self.classes if scored.selected is not None), None)
 
     @property
-    def statistic_class(self) -> ClassPath | None:
+    def statistic_class(self) -> ClassScores | None:
         """The class that gives a full-sample test its statistic; its kernel may be of another, see ``kernel_note``."""
-        return max(self.classes, key=lambda path: path.criterion, default=None)
+        return max(self.classes, key=lambda scored: scored.criterion, default=None)
 
     @property
     def kernel_note(self) -> str:
@@ -435,7 +435,7 @@ class TestResult(NoTruthValue, NearNames, Measured):
             "notes": self.notes,
             "design": None if self.design is None else self.design.to_dict(),
             "engine": None if self.engine is None else asdict(self.engine),
-            "classes": [path.to_dict() for path in self.classes],
+            "classes": [scored.to_dict() for scored in self.classes],
             "statistic_class": None if self.statistic_class is None else self.statistic_class.name,
             **{name: None if part is None else part.to_dict() for name, part in parts.items()},
         }
