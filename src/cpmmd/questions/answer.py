@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.metrics import Measured
 from cpmmd.core.near_names import NearNames
 from cpmmd.core.plain import NoTruthValue, PlainDict, plain_dict
 from cpmmd.report.content import UNKNOWN_SEED
@@ -21,7 +22,7 @@ from cpmmd.report.render import write_page
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Answer(NoTruthValue, NearNames):
+class Answer(NoTruthValue, NearNames, Measured):
     """The answer to a question about data."""
 
     title: ClassVar[str]  # the question, which heads its report
@@ -148,15 +149,20 @@ class Answer(NoTruthValue, NearNames):
         Parameters
         ----------
         null_distribution : bool
-            Whether to put in the null distribution, which is long.
+            Whether to include the null distribution, which is long.
 
         Returns
         -------
         dict
-            Without the data; what is infinite is None.
+            Without the data; infinite values are None.
         """
         names = (*self.document, *(("null_distribution",) if null_distribution else ()))
         return plain_dict({name: getattr(self, name) for name in names})
+
+    measured: ClassVar[tuple[str, ...]] = ()  # further numbers among its fields and properties, for :meth:`to_metrics`
+
+    def _measures(self) -> Mapping[str, float | None]:
+        return {name: getattr(self, name) for name in ("pvalue", "statistic", "reject", "alpha", *self.measured)}
 
     def __str__(self) -> str:
         repeat = [] if self.seed is None else [("repeat with", f"rng={self.seed}")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -29,7 +29,9 @@ from cpmmd.statistics.equivalence import (
 )
 
 PRINTED = 5  # columns in the printed summary
-LEVEL = "for many rows: from 50 rows on, samples that differ by the margin were called equivalent at most that often"
+LEVEL = (
+    "asymptotic: in simulations with 50 rows or more, samples that differ by the margin were called equivalent at most this often"
+)
 MEASURED = 50  # rows from which on the level at the margin was measured (benchmarks/equivalence.py)
 WILD = 5.0  # standard deviation over what the quartiles of a normal sample would say: a few rows set the unit
 LOOKED_AT = 10_000  # rows whose quartiles are taken
@@ -77,7 +79,7 @@ class EquivalenceResult(Answer):
     (False, True, True, True)
     """
 
-    title: ClassVar[str] = "Are the two samples the same for this purpose?"
+    title: ClassVar[str] = "Are the two samples equivalent within the margin?"
     subject: ClassVar[str] = "samples"
     good_news: ClassVar[bool] = True
     document: ClassVar[tuple[str, ...]] = (
@@ -146,11 +148,16 @@ class EquivalenceResult(Answer):
         yield Number("Rows", f"{count(m)} v {count(n)}")
         yield Number("Columns", count(len(self.columns)))
 
+    def _measures(self) -> Mapping[str, float | None]:
+        m, n = self.sizes
+        own = {name: getattr(self, name) for name in ("pvalue", "reject", "alpha", "margin", "largest", "auc_bound")}
+        return {**own, "rows_x": m, "rows_y": n, "columns": len(self.columns)}
+
     def parts(self) -> Iterator[Table]:
         """Yield the table of columns."""
         yield Table.of(
             "columns",
-            f"Differences (second sample less first) in standard deviations, with {1 - 2 * self.alpha:.0%} confidence intervals",
+            f"Differences (second sample minus first) in standard deviations, with {1 - 2 * self.alpha:.0%} confidence intervals",
             [
                 ("Column", "text", [column.name for column in self.columns]),
                 ("What differs", "text", [column.meaning for column in self.columns]),
