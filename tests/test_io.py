@@ -240,8 +240,8 @@ def test_a_missing_path_names_a_near_one(tmp_path):
         read_file(str(tmp_path / "nowhere" / "a.csv"))
 
 
-def test_a_directory_is_no_file(tmp_path):
-    with pytest.raises(InputError, match="is a directory"):
+def test_a_directory_without_files_is_refused(tmp_path):
+    with pytest.raises(InputError, match="A folder must hold files of a sample"):
         read_file(str(tmp_path))
 
 

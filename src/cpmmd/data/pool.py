@@ -89,7 +89,8 @@ def read_samples(samples: Mapping[str, object], *, missing: str = "error", desig
     read = {name: asked.split_design_columns(read_table(data, name), name, tuple(samples)) for name, data in samples.items()}
     tables, notes = check_tables(match_columns(read), missing=missing)
     tables, left = _in_whole_pairs(tables, range(len(tables)))
-    pool = apply_design(tables, asked, (*notes, *left))
+    of_reading = dict.fromkeys(note for table in read.values() for note in table.notes)
+    pool = apply_design(tables, asked, (*of_reading, *notes, *left))
     by_position = (BY_POSITION,) if len({table.named for table in read.values()}) > 1 else ()
     pool = replace(pool, notes=(*pool.notes, *by_position, *pooled_levels(pool)))
     return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))

@@ -60,9 +60,11 @@ def two_sample_test(
 
     Parameters
     ----------
-    x, y : array or data frame
+    x, y : array, data frame, path or source
         The samples, a row for each observation: arrays, lists, torch tensors, or pandas, polars and pyarrow frames, whose
-        columns are matched by name. 1-D data is one column. The samples may differ in size.
+        columns are matched by name. 1-D data is one column. The samples may differ in size. The path of a file, a folder, a
+        pattern or an address, a lazy frame, a DuckDB relation, a Dask or sorted Spark frame, an Arrow data set or batches are
+        the rows that they have, in their order.
     method : str or Procedure
         A name from :func:`methods`, or a procedure such as ``SplitTest(Polynomial(degree=3))``.
     alpha : float

@@ -26,7 +26,7 @@ import numpy as np
 
 from cpmmd.data.files import options
 from cpmmd.data.files.options import ReadOptions
-from cpmmd.data.files.sample import FileSample, infer_types, suspect
+from cpmmd.data.files.sample import FileSample, RawFrame, suspect
 from cpmmd.data.files.source import BYTES_A_COLUMN, FileLimit, Source, column, first_line, polars, reading, refusal
 from cpmmd.data.numbers import Values
 from cpmmd.errors import InputError
@@ -252,7 +252,7 @@ def _read(source: Source, kind: str, limit: FileLimit) -> str | None:
     return None
 
 
-def read_frame(source: Source, options: ReadOptions, kind: str) -> FileSample:
+def read_frame(source: Source, options: ReadOptions, kind: str) -> RawFrame:
     """Read a Parquet file, or an Arrow (Feather, IPC) file or stream."""
     what = "a Parquet file" if kind == PARQUET else "an Arrow file"
     if kind == ARROW and not source.head().startswith(ARROW_FILE):
@@ -264,7 +264,7 @@ def read_frame(source: Source, options: ReadOptions, kind: str) -> FileSample:
         _check_size(source, kind, limit)
         frame, nested = _load(source, kind)
         wrong = [suspect(NESTED, name, source.label, dtype=dtype) for name, dtype in nested.items()]
-        return infer_types(frame, source.label, options, [], typed=True, suspects=wrong)
+        return RawFrame(frame, source.label, typed=True, suspects=tuple(wrong))
 
 
 def read_npy(source: Source, limit: FileLimit) -> FileSample:

@@ -1,4 +1,4 @@
-"""From a path, or standard input, to a sample: which format, does it fit, read it."""
+"""From a path, a folder, a pattern or standard input to a sample: which format, does it fit, read it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cpmmd.data.files.binary import ARROW, PARQUET, read_frame, read_npy, read_npz
+from cpmmd.data.files.folder import FileList, find_files, join_files
 from cpmmd.data.files.options import EXTENSIONS, FORMATS, TEXT, ReadOptions
-from cpmmd.data.files.sample import FileSample
+from cpmmd.data.files.remote import is_remote, read_remote
+from cpmmd.data.files.sample import FileSample, RawFrame
 from cpmmd.data.files.source import PACKED, FileLimit, Source, drain, in_chunks, is_packed, reason, unpack, unpacked_head
 from cpmmd.data.files.spreadsheet import read_xlsx
 from cpmmd.data.files.text import SPACE, decoded, read_delimited, read_json
@@ -24,13 +26,15 @@ NO_FORMAT = (
     "{setting} ({formats})."
 )
 
-READERS: dict[str, Callable[[Source, ReadOptions], FileSample]] = {
+TABLES: dict[str, Callable[[Source, ReadOptions], RawFrame]] = {
     "csv": lambda source, options: read_delimited(decoded(source, options), ",", options),
     "tsv": lambda source, options: read_delimited(decoded(source, options), "\t", options),
     "jsonl": lambda source, options: read_json(decoded(source, options), options),
     "json": lambda source, options: read_json(decoded(source, options), options),
     "parquet": lambda source, options: read_frame(source, options, PARQUET),
     "arrow": lambda source, options: read_frame(source, options, ARROW),
+}
+OTHERS: dict[str, Callable[[Source, ReadOptions], FileSample]] = {
     "npy": lambda source, options: read_npy(source, options.limit),
     "npz": lambda source, options: read_npz(source, options.limit),
     "xlsx": read_xlsx,
@@ -38,13 +42,35 @@ READERS: dict[str, Callable[[Source, ReadOptions], FileSample]] = {
 
 
 def read_file(name: str, options: ReadOptions | None = None) -> FileSample:
-    """Read a sample from a file, ``-`` for standard input, ``file.npz:array`` or ``file.xlsx:sheet``."""
+    """Read a sample from a file, ``-`` for standard input, ``file.npz:array``, ``file.xlsx:sheet``, a folder or a pattern."""
     options = options or ReadOptions()
-    return read_source(find_source(name, options.limit), options)
+    files = find_files(name, options.format)
+    return read_source(find_source(name, options.limit), options) if files is None else _read_files(files, options)
+
+
+def _read_files(files: FileList, options: ReadOptions) -> FileSample:
+    """Read the files of a folder or a pattern as one sample."""
+    frames, numbers, size = list[RawFrame](), 0, 0
+    for name in files.names:
+        source = find_source(name, options.limit)
+        kind, source = _unpacked(source, options)
+        if kind not in TABLES:
+            rule = "Several files of a sample must be tables of text, Parquet or Arrow. {file} is {kind}; name it alone."
+            raise InputError(rule, file=source.label, kind=kind)
+        frames.append(TABLES[kind](source, options))
+        numbers, size = numbers + frames[-1].frame.height * frames[-1].frame.width, size + source.size
+        options.limit.check_numbers(numbers, files.label)
+    return join_files(frames, files, size, options)
 
 
 def read_source(source: Source, options: ReadOptions) -> FileSample:
     """Read a sample from an opened source."""
+    kind, source = _unpacked(source, options)
+    return TABLES[kind](source, options).inferred(options) if kind in TABLES else OTHERS[kind](source, options)
+
+
+def _unpacked(source: Source, options: ReadOptions) -> tuple[str, Source]:
+    """Return the format of a source that is not empty, and the source without its compression."""
     head = source.head()
     if not head:
         raise InputError(f"{source.label} is empty. Check how it was written.")
@@ -57,7 +83,7 @@ def read_source(source: Source, options: ReadOptions) -> FileSample:
         source = Source(source.label, content=unpack(source, options.limit))
         if not source.head():
             raise InputError(f"{source.label} is empty. Check how it was written.")
-    return READERS[kind](source, options)
+    return kind, source
 
 
 def find_source(name: str, limit: FileLimit) -> Source:
@@ -65,22 +91,17 @@ def find_source(name: str, limit: FileLimit) -> Source:
     if name == STDIN:
         return Source("standard input", content=drain(in_chunks(sys.stdin.buffer.read), "standard input", limit))
     path, member = Path(name), None
+    if is_remote(name):
+        return Source(name, content=read_remote(name, limit))
     if any(mark in name.lower() for mark in WITH_MEMBERS) and not path.exists():
         before, _, member = name.rpartition(":")
         path = Path(before)
     try:
         mode = path.stat().st_mode
     except FileNotFoundError as error:
-        if "://" in name:
-            rule = (
-                "A file must be on this computer. Got the URL {name!r}; download it first, or pipe it in: curl URL | cpmmd ... -"
-            )
-            raise InputError(rule, name=name) from error
         raise InputError(f"There is no file {str(path)!r}.{_near(path)}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise InputError(f"{str(path)!r} cannot be opened ({reason(error)}). Check the name and its permissions.") from error
-    if stat.S_ISDIR(mode):
-        raise InputError(f"{str(path)!r} is a directory. Name the file in it that holds the sample.")
     try:
         with path.open("rb") as file:
             if not stat.S_ISREG(mode):  # a pipe, as in `cpmmd test <(zcat a.csv.gz) b.csv`: can be read once only
@@ -91,9 +112,9 @@ def find_source(name: str, limit: FileLimit) -> Source:
 
 
 def _format_of(source: Source, head: bytes) -> str:
-    if source.path is None:
+    if source.path is None and not is_remote(source.label):
         return _sniff(head, source)
-    suffixes = [s.lower() for s in source.path.suffixes]
+    suffixes = [s.lower() for s in Path(source.label if source.path is None else source.path).suffixes]
     suffix = suffixes[-2] if suffixes and suffixes[-1] in PACKED and len(suffixes) > 1 else (suffixes or [""])[-1]
     if suffix in EXTENSIONS:
         return EXTENSIONS[suffix]

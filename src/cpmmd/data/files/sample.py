@@ -127,6 +127,22 @@ class FileSample:
             raise unknown_name(f"column of {self.label}:", name, self.columns)
 
 
+@dataclass(frozen=True, eq=False)
+class RawFrame:
+    """Columns as a file has them, before what they mean is inferred."""
+
+    frame: DataFrame
+    label: str
+    notes: tuple[str, ...] = ()
+    typed: bool = False  # whether the file has types; otherwise text may be numbers and dates
+    suspects: tuple[InputError, ...] = ()
+
+    def inferred(self, options: ReadOptions) -> FileSample:
+        """Return the sample with its columns' types."""
+        notes, suspects = list(self.notes), self.suspects
+        return infer_types(self.frame, self.label, options, notes, typed=self.typed, suspects=suspects)
+
+
 def suspect(sentence: str, name: str, label: str, **fields: Field) -> InputError:
     """Return the error for a column that cannot be used as it is."""
     return InputError(sentence, column=name, file=label, short=_cut(name), **SETTINGS, **fields)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from cpmmd.core.text import pluralize
 from cpmmd.data.files.options import ReadOptions
-from cpmmd.data.files.sample import FileSample, infer_types
+from cpmmd.data.files.sample import RawFrame
 from cpmmd.data.files.source import BYTES_A_COLUMN, FileLimit, Source, column, in_chunks, polars, reading
 from cpmmd.errors import InputError, ParameterReference, name_some
 
@@ -135,7 +135,7 @@ def without_filling(frame: DataFrame, label: str, notes: list[str]) -> DataFrame
     return frame.drop(NAMELESS)
 
 
-def read_delimited(source: Source, separator: str, options: ReadOptions) -> FileSample:
+def read_delimited(source: Source, separator: str, options: ReadOptions) -> RawFrame:
     """Read a table of separated values; its first line names the columns unless it is all numbers."""
     label = source.label
     _check_text(source, options.limit)
@@ -149,7 +149,7 @@ def read_delimited(source: Source, separator: str, options: ReadOptions) -> File
         raise InputError(f"{label} has a header and no rows. Check how it was written.")
     if frame[names[-1]].null_count():  # the reader fills lines that are too short
         _check_even(source, separator, len(names))
-    return infer_types(without_filling(frame, label, notes), label, options, notes)
+    return RawFrame(without_filling(frame, label, notes), label, tuple(notes))
 
 
 def _records(source: Source, separator: str) -> Iterator[list[str]]:
@@ -232,7 +232,7 @@ def _check_even(source: Source, separator: str, width: int) -> None:
         raise InputError(f"{source.label} cannot be read as a table ({error}). Check its quotes.") from error
 
 
-def read_json(source: Source, options: ReadOptions) -> FileSample:
+def read_json(source: Source, options: ReadOptions) -> RawFrame:
     """Read objects, a row each; the first character tells whether they are a list."""
     start = _check_text(source, options.limit).lstrip(SPACE)[:1]
     if not start:
@@ -243,7 +243,7 @@ def read_json(source: Source, options: ReadOptions) -> FileSample:
         frame: DataFrame = polars().read_ndjson(lines, infer_schema_length=None)
     if len(frame) == 1 and all(dtype.is_nested() for dtype in frame.dtypes):
         raise InputError(f"{source.label} holds columns, not rows. {RECORDS}.")
-    return infer_types(frame, source.label, options, [])
+    return RawFrame(frame, source.label)
 
 
 def _check_objects(source: Source, limit: FileLimit, *, listed: bool) -> None:
