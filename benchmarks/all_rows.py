@@ -15,7 +15,7 @@ from scipy.sparse.linalg import eigsh
 
 from cpmmd import FullSampleTest
 from cpmmd.engines.directions import Directions
-from cpmmd.engines.paths import UNREGULARISED, MemberPath, View
+from cpmmd.engines.members import UNREGULARISED, KernelMembers, View
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.classes import CompetingClass, KernelClass
 from cpmmd.procedures.full_sample import Views
@@ -26,25 +26,25 @@ SINGLE_FROM = 1e-4  # gammas as large as this leave single precision six digits
 class AllRows(FullSampleTest):
     """The test without landmarks: spectral members from the kernel matrix of all rows."""
 
-    def paths(self, classes: Sequence[CompetingClass], views: Views) -> Iterator[tuple[KernelClass, MemberPath]]:
-        """Yield every class with its path, the spectral ones anew."""
-        for one, path in super().paths(classes, views):
-            yield one, spectral_path(views[one.scale], path) if one.gammas else path
+    def kernel_members(self, classes: Sequence[CompetingClass], views: Views) -> Iterator[tuple[KernelClass, KernelMembers]]:
+        """Yield every class with its members, the spectral ones anew."""
+        for searched, found in super().kernel_members(classes, views):
+            yield searched, spectral_members(views[searched.scale], found) if searched.gammas else found
 
 
-def spectral_path(view: View, path: MemberPath) -> MemberPath:
-    """Return a path with the statistics of all rows in place of those that landmarks gave."""
-    values = np.empty_like(path.mmd2)
-    for bandwidth in np.unique(path.bandwidths):
-        K = ScaledKernel(path.family, float(bandwidth)).gram(view.load(slice(0, view.rows)))
+def spectral_members(view: View, found: KernelMembers) -> KernelMembers:
+    """Return members with the statistics of all rows in place of those that landmarks gave."""
+    values = np.empty_like(found.mmd2)
+    for bandwidth in np.unique(found.bandwidths):
+        K = ScaledKernel(found.family, float(bandwidth)).gram(view.load(slice(0, view.rows)))
         mean = K.mean(axis=0)
         K -= mean + (mean[:, None] - mean.mean())
         largest = float(eigsh(K, k=1, return_eigenvectors=False, v0=np.linspace(-1, 1, len(K)))[0])
-        for member in np.flatnonzero(path.bandwidths == bandwidth):
-            sums = bin_features(K, largest, float(path.gammas[member]), view.layout.size)
+        for member in np.flatnonzero(found.bandwidths == bandwidth):
+            sums = bin_features(K, largest, float(found.gammas[member]), view.layout.size)
             flat = Directions(sums, np.ones(sums.shape[1]), mean, sums)
             values[member] = flat.statistics(view.layout, [UNREGULARISED])[0]
-    return replace(path, mmd2=values, directions={}, landmarks=None)
+    return replace(found, mmd2=values, directions={}, landmarks=None)
 
 
 def bin_features(K: np.ndarray, largest: float, gamma: float, size: int) -> np.ndarray:

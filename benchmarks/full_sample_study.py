@@ -23,8 +23,8 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.columns import column_sums
 from cpmmd.engines.landmarks import landmark_count
+from cpmmd.engines.members import View
 from cpmmd.engines.memory import DEFAULT_LIMIT
-from cpmmd.engines.paths import View
 from cpmmd.evidence import tail_scores
 from experiments.panels import PANELS, PUBLISHED, mixture, perturbed_uniform
 from experiments.practice import CHOOSING
@@ -113,8 +113,8 @@ def scores_of(panel: str, draw: int) -> dict[str, np.ndarray]:
         for scale, fitted in preparations.items()
     }
     found: dict[str, np.ndarray] = {}
-    for candidate, path in FullSampleTest().paths(tuple(CANDIDATES.values()), views):
-        name, values = NAMES[candidate], tail_scores((path.summed() if candidate.summed else path).mmd2)
+    for candidate, members in FullSampleTest().kernel_members(tuple(CANDIDATES.values()), views):
+        name, values = NAMES[candidate], tail_scores((members.summed() if candidate.summed else members).mmd2)
         for row, gamma in zip(values, candidate.gammas or (None,), strict=True):
             found[name if gamma is None else f"{name} @{gamma:g}"] = row
     columns = column_sums(pool, preparations[None], layout)

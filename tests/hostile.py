@@ -190,7 +190,7 @@ import json, resource, sys, time
 import polars, openpyxl, zstandard, pandas
 from cpmmd.data.files.reading import ReadOptions, read_file
 from cpmmd.data.files.sample import select_columns
-from cpmmd.data.files.source import file_limit
+from cpmmd.data.files.input_file import file_limit
 from cpmmd.data.files import binary
 from cpmmd.errors import CpmmdError
 def peak():

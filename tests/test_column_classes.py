@@ -246,10 +246,10 @@ def test_the_sum_of_bandwidths_is_the_sum_of_their_squared_mmds():
     kept = {}
 
     class Kept(FullSampleTest):
-        def paths(self, classes, views):
-            for one, path in super().paths(classes, views):
-                kept[one.summed] = path
-                yield one, path
+        def kernel_members(self, classes, views):
+            for searched, found in super().kernel_members(classes, views):
+                kept[searched.summed] = found
+                yield searched, found
 
     two_sample_test(x, y, method=Kept(classes=single.classes), n_permutations=49, rng=0)
     members = kept[False].mmd2

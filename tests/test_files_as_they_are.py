@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 import zstandard
 
+from cpmmd.data.files.input_file import file_limit
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.reading import read_file
 from cpmmd.data.files.sample import drop_anywhere, select_columns
-from cpmmd.data.files.source import file_limit
 from cpmmd.errors import CpmmdError, InputError, nearest
 from helpers import written
 

@@ -8,8 +8,8 @@ from scipy import stats
 
 from cpmmd import Bandwidth, CpmmdError, FullSampleTest, KernelClass, LaplacianL1, Polynomial, Radius, SplitTest, two_sample_test
 from cpmmd.draws.layout import Layout
+from cpmmd.engines.members import Grid, View, bandwidth_multiples, pairwise_members
 from cpmmd.engines.memory import DEFAULT_LIMIT
-from cpmmd.engines.paths import Grid, View, bandwidth_multiples, geometry_paths
 from cpmmd.evidence import tail_scores
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.procedures.split import COMBINE
@@ -52,9 +52,9 @@ def test_paths_equal_kernels_evaluated_one_by_one(family):
     layout = Layout.cut(120, 180, None, rng, target=60).draw(3, rng)
     grid = bandwidth_multiples(1 / 16, 4.0)
     view = View(rows.__getitem__, layout, np.arange(300), DEFAULT_LIMIT, 200)
-    (path,) = geometry_paths(view, [Grid(family, grid, 1.0)])
-    assert len(path.bandwidths) >= 5
-    for sigma, values in zip(path.bandwidths, path.mmd2, strict=True):
+    (members,) = pairwise_members(view, [Grid(family, grid, 1.0)])
+    assert len(members.bandwidths) >= 5
+    for sigma, values in zip(members.bandwidths, members.mmd2, strict=True):
         K = ScaledKernel(family, sigma).gram(rows[layout.rows])
         w = layout.rows < 120
         exact = mmd.unbiased_mmd2(K[np.ix_(w, w)], K[np.ix_(~w, ~w)], K[np.ix_(w, ~w)])
@@ -68,12 +68,12 @@ def test_bandwidths_without_neighbours_are_left_out():
     layout = Layout.cut(50, 50, None, rng).draw(2, rng)
     grid = bandwidth_multiples(1 / 64, 4.0)
     view = View(rows.__getitem__, layout, np.arange(100), DEFAULT_LIMIT, 100)
-    (path,) = geometry_paths(view, [Grid(Bandwidth(), grid, 1.0)])
+    (members,) = pairwise_members(view, [Grid(Bandwidth(), grid, 1.0)])
 
     def neighbours(sigma):
         return (ScaledKernel(Bandwidth(), sigma).gram(rows).sum() - 100) / 100
 
-    assert neighbours(path.bandwidths[-1]) >= 1 > neighbours(path.bandwidths[-1] / np.sqrt(2))
+    assert neighbours(members.bandwidths[-1]) >= 1 > neighbours(members.bandwidths[-1] / np.sqrt(2))
 
 
 @pytest.mark.parametrize(("rows", "asked", "needed"), [(400, 30, 30), (80, 30, 20), (400, 1, 1)])
@@ -82,8 +82,8 @@ def test_neighbours_asked_for_are_at_most_a_quarter_of_the_pool(rows, asked, nee
     narrow = KernelClass(Bandwidth(), fewest_neighbours=asked)
     pool = np.random.default_rng(5).normal(size=(rows, 2))
     result = two_sample_test(pool[::2], pool[1::2], method=FullSampleTest(classes=(narrow,)), rng=0, n_permutations=19)
-    (path,) = result.classes
-    K = ScaledKernel(Bandwidth(), path.bandwidths[-1]).gram(pool)
+    (scores,) = result.classes
+    K = ScaledKernel(Bandwidth(), scores.bandwidths[-1]).gram(pool)
     assert K.sum() / rows - 1 >= needed * (1 - 1e-5)
 
 

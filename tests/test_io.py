@@ -16,9 +16,9 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cpmmd.data.files.input_file import file_limit
 from cpmmd.data.files.reading import ReadOptions, read_file
 from cpmmd.data.files.sample import by_groups, select_columns
-from cpmmd.data.files.source import file_limit
 from cpmmd.errors import CpmmdError, InputError
 from helpers import written
 

@@ -21,9 +21,9 @@ from cpmmd import (
 from cpmmd.draws.layout import Layout
 from cpmmd.engines import directions, landmarks
 from cpmmd.engines.directions import Sketch, landmark_directions, whole_pool_directions
-from cpmmd.engines.landmarks import landmark_paths
+from cpmmd.engines.landmarks import landmark_members
+from cpmmd.engines.members import Grid, View, bandwidth_multiples
 from cpmmd.engines.memory import DEFAULT_LIMIT
-from cpmmd.engines.paths import Grid, View, bandwidth_multiples
 from cpmmd.kernels.scaled import ScaledKernel
 from cpmmd.statistics import mmd
 from helpers import NULLS, assert_level, null_pvalues
@@ -85,9 +85,9 @@ def test_streamed_paths_are_those_of_whole_matrices(family, target, monkeypatch)
         Grid(family, bandwidth_multiples(1 / 4, 1), stride=4, gammas=(1e-1, 1e-3)),
     ]
     monkeypatch.setitem(directions.RIDGE, np.dtype(np.float64), directions.RIDGE[np.dtype(np.float32)])
-    double = landmark_paths(view_of(rows, layout, 50), grids)
+    double = landmark_members(view_of(rows, layout, 50), grids)
     monkeypatch.setattr(landmarks, "TILE_ROWS", 70)
-    streamed = landmark_paths(replace(view_of(rows, layout, 50), pair_rows=0), grids)
+    streamed = landmark_members(replace(view_of(rows, layout, 50), pair_rows=0), grids)
     for one, other in zip(double, streamed, strict=True):
         np.testing.assert_array_equal(one.bandwidths, other.bandwidths)
         np.testing.assert_array_equal(one.gammas, other.gammas)

@@ -166,13 +166,13 @@ def _check_all(
 ) -> tuple[list[CheckedBatch[BatchResult]], list[PlainDict]]:
     """Return the batches of this call, and the records of the whole series."""
     from cpmmd.monitoring.answers import BatchResult, CheckedBatch
-    from cpmmd.monitoring.checking import BatchSource
+    from cpmmd.monitoring.checking import NamedBatch
 
     if not files:
         earlier = batch_check.series()
         return [CheckedBatch(record["batch"], BatchResult.recall(record)) for record in earlier], earlier
     named = BatchFile.each(files, reading, batch_check.detector)
-    found = batch_check.run([BatchSource(name, file.read, file.place) for name, file in named.items()], explain=explain)
+    found = batch_check.run([NamedBatch(name, file.read, file.place) for name, file in named.items()], explain=explain)
     checked = [named[batch.name].in_words(batch) for batch in found]
     if batch_check.history is None:
         return checked, [batch.record for batch in checked if batch.answer is not None]

@@ -199,10 +199,10 @@ class ReadOptions:
         from cpmmd.data.files.binary import expect
 
         expect(files)  # before the other imports: its own take as long as all of them
+        from cpmmd.data.files.input_file import file_limit
         from cpmmd.data.files.options import DateStyle, ReadOptions
         from cpmmd.data.files.reading import read_file
         from cpmmd.data.files.sample import drop_anywhere, select_columns
-        from cpmmd.data.files.source import file_limit
 
         if list(files).count(STDIN) > 1:
             raise InputError("Standard input can be read only once. Got '-' more than once; write one of them to a file first.")

@@ -19,7 +19,7 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MAX_LEVELS, Preparation
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.directions import LEAST, Directions
-from cpmmd.engines.paths import COVARIANCE_ROWS, UNREGULARISED
+from cpmmd.engines.members import COVARIANCE_ROWS, UNREGULARISED
 from cpmmd.statistics.columns import ReadColumn, columns_of, read_columns, score_columns
 from cpmmd.statistics.forms import Form, form_of
 from cpmmd.statistics.strata import Strata

@@ -13,9 +13,9 @@ from cpmmd.data.design import Design
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.dense import rank_matrix
 from cpmmd.engines.directions import whole_pool_directions
-from cpmmd.engines.landmarks import kernel_path, landmark_count
+from cpmmd.engines.landmarks import landmark_count, landmark_statistics
+from cpmmd.engines.members import UNREGULARISED, View
 from cpmmd.engines.memory import DEFAULT_LIMIT, plan_tiles
-from cpmmd.engines.paths import UNREGULARISED, View
 from cpmmd.engines.tiles import tile_statistics, tile_sums
 from cpmmd.evidence import Ranking, tail_scores
 from cpmmd.kernels.base import Kernel
@@ -87,7 +87,7 @@ def kernel_test(
         blind = sample_stream.permutation(len(rows))
         strata = None if design is None else design.strata[design.unit[blind]]
         view = View(load, layout, rows[blind], memory_limit, landmark_count(len(layout.rows)), strata)
-        ranking = _rank_scores(kernel_path(view, kernel, (UNREGULARISED, *gammas)), layout)
+        ranking = _rank_scores(landmark_statistics(view, kernel, (UNREGULARISED, *gammas)), layout)
         return KernelTest(ranking, layout, Engine.of(layout, view.count, view.variance_rows, linear=view.linear))
     middle = load(np.sort(sample_stream.choice(rows, min(len(rows), MIDDLE_ROWS), replace=False)))
     plan = plan_tiles(memory_limit, width=middle.shape[1], n_kernels=1, bins=layout.count)

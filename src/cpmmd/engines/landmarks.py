@@ -20,7 +20,7 @@ from cpmmd.core.text import bytes_in_words, pluralize
 from cpmmd.draws.labels import units_by_stratum
 from cpmmd.draws.layout import Layout, sum_rows
 from cpmmd.engines.directions import Directions, Sketch, landmark_directions, whole_pool_directions
-from cpmmd.engines.paths import COVARIANCE_ROWS, PAIR_ROWS, UNREGULARISED, Grid, MemberPath, View
+from cpmmd.engines.members import COVARIANCE_ROWS, PAIR_ROWS, UNREGULARISED, Grid, KernelMembers, View
 from cpmmd.engines.tiles import Piece, cut_pieces
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
@@ -40,25 +40,25 @@ def landmark_count(rows: int, wanted: int | None = None, pair_rows: int = PAIR_R
     return min(rows, usual if wanted is None else wanted)
 
 
-def landmark_paths(view: View, grids: Sequence[Grid]) -> list[MemberPath]:
-    """Return the paths of families that share one geometry.
+def landmark_members(view: View, grids: Sequence[Grid]) -> list[KernelMembers]:
+    """Return the members of families that share one geometry.
 
     Grids without spectral parameters give the squared MMD of the kernel that landmarks see.
     """
     bandwidths = [(view.unit(grid.family) * grid.multiples)[:: grid.stride] for grid in grids]
     if not view.linear:
         kernels = [[ScaledKernel(grid.family, b) for b in some.tolist()] for grid, some in zip(grids, bandwidths, strict=True)]
-        return [_path(view, grid, widths, own) for grid, widths, own in zip(grids, bandwidths, kernels, strict=True)]
-    paths, sketches = [], iter(_streamed_sketches(view, grids, bandwidths))
+        return [_members_of(view, grid, widths, own) for grid, widths, own in zip(grids, bandwidths, kernels, strict=True)]
+    found, sketches = [], iter(_streamed_sketches(view, grids, bandwidths))
     for grid, some in zip(grids, bandwidths, strict=True):
         own = [next(sketches) for _ in some]
         seen = np.array([(member.sums.sum() - np.trace(member.among)) / len(view.landmarks) for member in own])
         count = len(some) if grid.gammas else grid.usable(seen, view.rows)
-        paths.append(_path(view, grid, some[:count], own[:count]))
-    return paths
+        found.append(_members_of(view, grid, some[:count], own[:count]))
+    return found
 
 
-def kernel_path(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
+def landmark_statistics(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
     """Return the statistics of one fixed kernel for every spectral parameter."""
     seen: list[Kernel] | list[Sketch] = [kernel]
     if view.linear:
@@ -67,13 +67,13 @@ def kernel_path(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
     return values
 
 
-def _path(view: View, grid: Grid, bandwidths: Array, seen: Sequence[Kernel | Sketch]) -> MemberPath:
+def _members_of(view: View, grid: Grid, bandwidths: Array, seen: Sequence[Kernel | Sketch]) -> KernelMembers:
     """Return all members: every spectral parameter of the widest bandwidth, then of the next."""
     gammas = grid.gammas or (UNREGULARISED,)
     found, values = zip(*_members(view, seen, gammas, principal=bool(grid.gammas)), strict=True)
     directions = dict(zip(bandwidths.tolist(), found, strict=True))
     members = np.repeat(bandwidths, len(gammas))
-    return MemberPath(grid.family, members, np.concatenate(values), np.tile(gammas, len(found)), directions, view.landmarks)
+    return KernelMembers(grid.family, members, np.concatenate(values), np.tile(gammas, len(found)), directions, view.landmarks)
 
 
 def _members(

@@ -199,13 +199,13 @@ def _chain(exponent: Tile, count: int, scratch: Scratch, name: str = "") -> Iter
 def tiler_for(kernel: Kernel, sample: Array) -> Tiler:
     """Return the tiler of a frozen kernel; ``sample`` is some rows of the pool, which tell where its middle is."""
     if isinstance(kernel, ScaledKernel):
-        return path_tiler((kernel.family,), (np.array([kernel.bandwidth]),), sample)
+        return grid_tiler((kernel.family,), (np.array([kernel.bandwidth]),), sample)
     if isinstance(kernel, FeatureKernel):  # its features are computed once a row
         return GaussianTiler(np.ones(1), np.median(kernel.features(sample), axis=0), on=kernel)
     return GramTiler(kernel)
 
 
-def path_tiler(families: Sequence[ScaleFamily], bandwidths: Sequence[Array], sample: Array) -> Tiler:
+def grid_tiler(families: Sequence[ScaleFamily], bandwidths: Sequence[Array], sample: Array) -> Tiler:
     """Return the tiler of families that share one geometry, each on its bandwidths."""
     # The median, not the mean: one wild row must not move the centre away from all others.
     centre = np.median(sample, axis=0)

@@ -26,16 +26,16 @@ Checked = CheckedBatch[BatchResult]
 
 
 @dataclass(frozen=True, eq=False)
-class BatchSource:
-    """Where the rows of a batch come from."""
+class NamedBatch:
+    """A batch by its name, read when it is its turn."""
 
     name: str  # what the batch is called
     given: object  # the rows, or a function that returns them, which is called again where they are wanted once more
     path: str | None = None  # the file, where it is one
 
     @classmethod
-    def each(cls, batches: object) -> list[BatchSource]:
-        """Return the sources of rows by their names."""
+    def each(cls, batches: object) -> list[NamedBatch]:
+        """Return the batches of a mapping."""
         if not isinstance(batches, Mapping):
             rule = "must map names to rows, such as {'monday': frame}; for a single batch call test(frame) instead"
             raise validation.wrong("batches", rule, type(batches).__name__)
@@ -75,22 +75,22 @@ class BatchCheck:
     again: bool = False  # whether known batches are tested again
     steps: Steps = in_silence  # given the words for a step, returns what hears of its progress
 
-    def run(self, sources: Sequence[BatchSource], *, explain: bool = True) -> list[Checked]:
+    def run(self, batches: Sequence[NamedBatch], *, explain: bool = True) -> list[Checked]:
         """Test what is not known and keep each answer at once; decide on all together, and keep the decisions."""
         known = {} if self.again else {record["key"]: record for record in self.series()}
         tested = []
         with self.steps("testing batches") as line:
-            for done, source in enumerate(sources):
-                line("batch", done + 1, len(sources))
+            for done, named in enumerate(batches):
+                line("batch", done + 1, len(batches))
                 try:
-                    tested.append(self._test(source, known))
+                    tested.append(self._test(named, known))
                 except CpmmdError as error:  # one that cannot be read does not stop the others
-                    tested.append((CheckedBatch[BatchResult](source.name, failure=error, error=str(error)), None))
+                    tested.append((CheckedBatch[BatchResult](named.name, failure=error, error=str(error)), None))
         # Batches of small p are tested again with as many permutations as their number takes; valid for the reason in
         # `run_many`. Without it nothing could be found among many: the smallest p of 999, times 61 batches, is above .05.
         needed = validation.permutations_among(self.alpha, max(1, sum(batch.pending for batch, _ in tested)))
         with self.steps("testing again, with more permutations"):
-            refined = [self._refine(*found, source, needed) for found, source in zip(tested, sources, strict=True)]
+            refined = [self._refine(*found, named, needed) for found, named in zip(tested, batches, strict=True)]
         checked = self._decide(refined, explain=explain)
         if self.history is not None:
             self.history.settle(batch.record for batch in checked if batch.judged and batch.kept)
@@ -104,15 +104,15 @@ class BatchCheck:
             for record in records
         ]
 
-    def _test(self, source: BatchSource, known: Mapping[str, PlainDict]) -> tuple[Checked, object]:
+    def _test(self, named: NamedBatch, known: Mapping[str, PlainDict]) -> tuple[Checked, object]:
         """Return the answer about a batch, and its rows where they will be wanted once more."""
-        rows = source.rows()
+        rows = named.rows()
         key = self.detector.key(rows, missing=self.missing)
         if key in known:  # by content: the name may have come before with other rows
-            return CheckedBatch(source.name, BatchResult.recall(known[key])), None
-        found = replace(self._ask(rows, source.name), path=source.path)
+            return CheckedBatch(named.name, BatchResult.recall(known[key])), None
+        found = replace(self._ask(rows, named.name), path=named.path)
         kept = self.history is None or self.history.append(found.to_dict())
-        return CheckedBatch(source.name, found, found.notes, kept=kept), rows if found.reject else None
+        return CheckedBatch(named.name, found, found.notes, kept=kept), rows if found.reject else None
 
     def _ask(self, rows: object, name: str, n_permutations: int | None = None) -> BatchResult:
         """Return the detector's answer about a batch, with its AUC: p-values of batches that differ are all alike."""
@@ -120,7 +120,7 @@ class BatchCheck:
         assert found.result is not None
         return replace(found, auc=auc_of(found.result, AUC_ROWS))
 
-    def _refine(self, batch: Checked, rows: object, source: BatchSource, needed: int) -> Checked:
+    def _refine(self, batch: Checked, rows: object, named: NamedBatch, needed: int) -> Checked:
         """Test a batch of small p again where its test had fewer permutations than needed."""
         if batch.answer is None or not batch.pending or batch.answer.pvalue > self.alpha:
             return batch
@@ -129,7 +129,7 @@ class BatchCheck:
         if had >= needed or (result is not None and result.exhaustive):
             return batch
         try:
-            rows = source.rows() if rows is None else rows
+            rows = named.rows() if rows is None else rows
         except CpmmdError as error:  # the p-value that it has is as valid, if not as small
             why = f"it could be read only once, so that its p-value has {had} permutations: {error}"
             return replace(batch, notes=(*batch.notes, why))

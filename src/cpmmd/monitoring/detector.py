@@ -25,7 +25,7 @@ from cpmmd.data.table import Table, read_table
 from cpmmd.draws.group_sizes import cut_groups
 from cpmmd.errors import InputError, ParameterReference, name_keywords
 from cpmmd.monitoring.answers import BatchResult, CheckedBatch, content_digest
-from cpmmd.monitoring.checking import BatchCheck, BatchSource
+from cpmmd.monitoring.checking import BatchCheck, NamedBatch
 from cpmmd.monitoring.frozen_kernel import FrozenTest, adopt, train
 from cpmmd.monitoring.history import History, keeping
 from cpmmd.monitoring.states import Fitted, State
@@ -213,9 +213,9 @@ class DriftDetector(Fitted[State]):
         self._fitted()
         level = validation.open_unit("alpha", self.alpha if alpha is None else alpha)
         self._missing(missing)
-        sources = BatchSource.each(batches)
+        named = NamedBatch.each(batches)
         with keeping(history) as kept:
-            return BatchCheck(self, level, missing, kept, again).run(sources, explain=explain)
+            return BatchCheck(self, level, missing, kept, again).run(named, explain=explain)
 
     def score(self, batch: npt.ArrayLike, y: object = None) -> float:  # noqa: ARG002 - part of the contract
         """Return the p-value of a batch, so that a detector can end a pipeline.

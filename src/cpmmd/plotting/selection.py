@@ -26,7 +26,7 @@ from cpmmd.plotting.style import (
     text,
 )
 from cpmmd.procedures.outcome import TestResult
-from cpmmd.selection.values import BandwidthPath, Selection, TrainingHistory
+from cpmmd.selection.values import BandwidthSearch, Selection, TrainingHistory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,52 +97,54 @@ def criterion_path(subject: Subject, *, ax: Axes | None = None) -> Axes:
     'log'
     """
     outcome = outcome_of(subject)
-    if outcome.selection is not None and isinstance(outcome.selection.path, BandwidthPath):
-        return _bandwidth_path(outcome.selection, outcome.selection.path, axes(ax))
-    if any(len(path.bandwidths) for path in outcome.classes):
-        return _class_paths(outcome, axes(ax))
+    if outcome.selection is not None and isinstance(outcome.selection.path, BandwidthSearch):
+        return _bandwidth_search(outcome.selection, outcome.selection.path, axes(ax))
+    if any(len(scored.bandwidths) for scored in outcome.classes):
+        return _class_scores(outcome, axes(ax))
     raise InputError(
         f"A criterion path needs a test that searches bandwidths: cp-full, or a split test of Bandwidth or Polynomial. Got "
         f"{text(outcome.method)}. Draw training_history for a trained kernel, null_distribution for any test."
     )
 
 
-def _bandwidth_path(selection: Selection, path: BandwidthPath, ax: Axes) -> Axes:
-    ax.plot(path.bandwidths, path.criterion, color=BLUE, marker="o", markersize=3, label="criterion")
-    if not np.allclose(path.criterion, path.mmd2):
-        ax.plot(path.bandwidths, path.mmd2, color=ORANGE, linestyle="--", label="squared MMD")
+def _bandwidth_search(selection: Selection, searched: BandwidthSearch, ax: Axes) -> Axes:
+    ax.plot(searched.bandwidths, searched.criterion, color=BLUE, marker="o", markersize=3, label="criterion")
+    if not np.allclose(searched.criterion, searched.mmd2):
+        ax.plot(searched.bandwidths, searched.mmd2, color=ORANGE, linestyle="--", label="squared MMD")
     if selection.c1:
-        penalty = selection.c1 * path.complexity
-        ax.plot(path.bandwidths, penalty, color=PURPLE, linestyle=":", linewidth=2, label="complexity penalty")
+        penalty = selection.c1 * searched.complexity
+        ax.plot(searched.bandwidths, penalty, color=PURPLE, linestyle=":", linewidth=2, label="complexity penalty")
         # The penalty at the narrowest bandwidths would make everything else flat.
-        top = max(float(path.mmd2.max()), float(path.criterion.max()), np.finfo(float).tiny)
+        top = max(float(searched.mmd2.max()), float(searched.criterion.max()), np.finfo(float).tiny)
         ax.set_ylim(-1.2 * top, 1.5 * top)
-    best = int(np.argmax(path.criterion))
-    place = path.bandwidths[best], path.criterion[best]
+    best = int(np.argmax(searched.criterion))
+    place = searched.bandwidths[best], searched.criterion[best]
     ax.plot(*place, color=BLUE, marker="*", markersize=14, linestyle="none", label="chosen")
     ax.axhline(0, color=GREY, linewidth=0.8)
     ax.set_xscale("log")
     return labelled(ax, "bandwidth", "value on the training half")
 
 
-def _class_paths(outcome: TestResult, ax: Axes) -> Axes:
+def _class_scores(outcome: TestResult, ax: Axes) -> Axes:
     """Draw the members of every class side by side, bandwidth by spectral parameter, with the class's penalty as a line."""
     start, ticks = 0, []
-    for path, (colour, line, marker) in zip(outcome.classes, cycle(CURVES)):
-        places = np.arange(start, start + len(path.scores))
-        ax.plot(places, path.scores, color=colour, linestyle=line, marker=marker, markersize=4, label=text(path.label, LABEL))
+    for scored, (colour, line, marker) in zip(outcome.classes, cycle(CURVES)):
+        places = np.arange(start, start + len(scored.scores))
+        ax.plot(places, scored.scores, color=colour, linestyle=line, marker=marker, markersize=4, label=text(scored.label, LABEL))
         ends = [start - 0.4, places[-1] + 0.4]
-        ax.plot(ends, [path.penalty] * 2, color=colour, linestyle=":", linewidth=2)
-        if path.selected is not None:
-            place = places[path.selected], path.scores[path.selected]
+        ax.plot(ends, [scored.penalty] * 2, color=colour, linestyle=":", linewidth=2)
+        if scored.selected is not None:
+            place = places[scored.selected], scored.scores[scored.selected]
             ax.plot(*place, color=colour, marker="*", markersize=14, linestyle="none", label="kernel")
-        if outcome.kernel_note and path is outcome.statistic_class:
-            ax.plot(places[path.best], path.evidence, color=colour, marker="D", markersize=9, linestyle="none", label="statistic")
+        if outcome.kernel_note and scored is outcome.statistic_class:
+            ax.plot(
+                places[scored.best], scored.evidence, color=colour, marker="D", markersize=9, linestyle="none", label="statistic"
+            )
         # All members are named where they are few, else the first and the last.
         for k in range(len(places)) if len(places) <= MOST_TICKS else (0, len(places) - 1):
-            without = "fixed" if path.label.startswith("fixed") else "columns"
-            bandwidth = f"{path.bandwidths[k]:.3g}" if len(path.bandwidths) else without
-            gamma = f", {path.gammas[k]:.0e}" if len(path.gammas) and np.isfinite(path.gammas[k]) else ""
+            without = "fixed" if scored.label.startswith("fixed") else "columns"
+            bandwidth = f"{scored.bandwidths[k]:.3g}" if len(scored.bandwidths) else without
+            gamma = f", {scored.gammas[k]:.0e}" if len(scored.gammas) and np.isfinite(scored.gammas[k]) else ""
             ticks.append((int(places[k]), bandwidth + gamma))
         start = int(places[-1]) + 2
     ax.plot([], [], color=GREY, linestyle=":", linewidth=2, label="penalty of the class")
@@ -177,14 +179,14 @@ def training_history(subject: Subject, *, ax: Axes | None = None) -> Axes:
             f"A training history needs a trained kernel, such as that of cp-deep or liu. Got {text(outcome.method)}; "
             "draw criterion_path."
         )
-    ax, path = axes(ax), outcome.selection.path
-    right, step = ax.twinx(), path.steps
+    ax, history = axes(ax), outcome.selection.path
+    right, step = ax.twinx(), history.steps
     right.patch.set_alpha(0.0)
-    comparable = np.nanmax(np.abs(path.criterion)) <= SAME_SCALE * np.nanmax(np.abs(path.mmd2))
-    lines = (ax if comparable else right).plot(step, path.criterion, color=BLUE, label="criterion")
-    lines += ax.plot(step, path.mmd2, color=ORANGE, linestyle="--", label="squared MMD")
-    lines += right.plot(step, path.spectral_product, color=PURPLE, linestyle="-.", label="spectral product (right)")
-    best = int(np.nanargmax(path.criterion))
+    comparable = np.nanmax(np.abs(history.criterion)) <= SAME_SCALE * np.nanmax(np.abs(history.mmd2))
+    lines = (ax if comparable else right).plot(step, history.criterion, color=BLUE, label="criterion")
+    lines += ax.plot(step, history.mmd2, color=ORANGE, linestyle="--", label="squared MMD")
+    lines += right.plot(step, history.spectral_product, color=PURPLE, linestyle="-.", label="spectral product (right)")
+    best = int(np.nanargmax(history.criterion))
     lines.append(ax.axvline(step[best], color=GREY, linestyle=":", label="chosen step"))
     if not comparable:
         lines[0].set_label("criterion (right)")

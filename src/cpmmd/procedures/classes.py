@@ -13,7 +13,7 @@ from cpmmd.core import validation
 from cpmmd.core.arrays import Array
 from cpmmd.data.preparation import Preparation
 from cpmmd.engines.columns import ColumnSums
-from cpmmd.engines.paths import GRID_RATIO, UNREGULARISED, Grid, MemberPath, bandwidth_multiples
+from cpmmd.engines.members import GRID_RATIO, UNREGULARISED, Grid, KernelMembers, bandwidth_multiples
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.families import Bandwidth, LaplacianL1, Polynomial, Radius
@@ -31,15 +31,15 @@ class Members:
 
     values: Array  # members x relabelings, the observed labeling first
     bandwidths: Array  # empty for a fixed kernel and for columns
-    gammas: Array  # as those of `ClassPath`
+    gammas: Array  # as those of `ClassScores`
     kernel: Callable[[int], Kernel] | None = None  # of each member; None for classes of columns
     squared_mmd: bool = True  # whether the values are squared MMDs, which a result shows
 
     @classmethod
-    def of(cls, path: MemberPath) -> Members:
+    def of(cls, found: KernelMembers) -> Members:
         """Return the members of a class of kernels."""
-        light = replace(path, mmd2=np.empty(0))  # kernels do not need the values, which are many
-        return cls(path.mmd2, path.bandwidths, path.gammas, light.kernel)
+        light = replace(found, mmd2=np.empty(0))  # kernels do not need the values, which are many
+        return cls(found.mmd2, found.bandwidths, found.gammas, light.kernel)
 
 
 class CompetingClass(ABC):
@@ -79,7 +79,7 @@ class KernelClass(CompetingClass):
     narrowest, widest : float
         Bandwidths in units of the median distance of the pool.
     fewest_neighbours : float
-        The path ends where rows have fewer effective neighbours on average (or a quarter of a small pool).
+        Bandwidths at which rows have fewer effective neighbours on average (or a quarter of a small pool) are left out.
     weight : float
         Share of the level that the class competes for, beside those of the others.
     ratio : float
@@ -147,9 +147,9 @@ class KernelClass(CompetingClass):
         own, others = (searched.grid.multiples[:: searched._stride] for searched in (self, other))
         return all(np.isclose(others, multiple).any() for multiple in own)
 
-    def members(self, path: MemberPath) -> Members:
-        """Return its members from their path."""
-        return Members.of(path.summed() if self.summed else path)
+    def members(self, found: KernelMembers) -> Members:
+        """Return its members, or their sum."""
+        return Members.of(found.summed() if self.summed else found)
 
     @property
     def coordinates(self) -> str:  # type: ignore[override]

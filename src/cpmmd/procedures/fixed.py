@@ -17,7 +17,7 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.data.splitting import split_pool
 from cpmmd.engines.fixed_kernel import DENSE_ROWS
-from cpmmd.engines.paths import MEDIAN_ROWS
+from cpmmd.engines.members import MEDIAN_ROWS
 from cpmmd.kernels.base import Tensors, base_kernel
 from cpmmd.kernels.collection import distances
 from cpmmd.kernels.families import Bandwidth

@@ -15,8 +15,8 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
 from cpmmd.engines.columns import ColumnSums, column_sums
 from cpmmd.engines.fixed_kernel import SCORE_TIE, Engine
-from cpmmd.engines.landmarks import kernel_path, landmark_count, landmark_paths
-from cpmmd.engines.paths import PAIR_ROWS, UNREGULARISED, MemberPath, View, geometry_paths, pairwise_statistics
+from cpmmd.engines.landmarks import landmark_count, landmark_members, landmark_statistics
+from cpmmd.engines.members import PAIR_ROWS, UNREGULARISED, KernelMembers, View, pairwise_members, pairwise_statistics
 from cpmmd.errors import InputError, ParameterReference
 from cpmmd.evidence import Ranking, tail_scores
 from cpmmd.kernels.base import Kernel
@@ -32,7 +32,7 @@ from cpmmd.procedures.classes import (
     default_classes,
     without_twins,
 )
-from cpmmd.procedures.outcome import ClassPath, Evidence, TestResult
+from cpmmd.procedures.outcome import ClassScores, Evidence, TestResult
 
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
 
@@ -112,7 +112,7 @@ class FullSampleTest(Procedure):
         return {"cp-full": Method(cls, summary)}
 
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
-        """Evaluate all paths under common relabelings, score, rank."""
+        """Compute all members under common relabelings, score, rank."""
         bin_stream, label_stream, sample_stream = rng.spawn(3)
         layout = Layout.cut(pool.m, pool.n, pool.design, bin_stream, target=self.bins)
         layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
@@ -149,7 +149,7 @@ class FullSampleTest(Procedure):
                 linear=linear,
             ),
             classes=tuple(
-                replace(scored.path, selected=shown.member) if shown is not None and scored is shown.of else scored.path
+                replace(scored.reported, selected=shown.member) if shown is not None and scored is shown.of else scored.reported
                 for scored in scored_classes
             ),
         )
@@ -171,18 +171,20 @@ class FullSampleTest(Procedure):
         self, classes: Sequence[CompetingClass], views: Views, read_columns: Callable[[], ColumnSums]
     ) -> Iterator[tuple[CompetingClass, Members]]:
         """Yield every class with its members; columns are read where a class asks for them."""
-        for searched, path in self.paths(classes, views):
-            yield searched, searched.members(path)
+        for searched, found in self.kernel_members(classes, views):
+            yield searched, searched.members(found)
         view = views[None]
         for kernel in self.fixed:
-            values = kernel_path(view, kernel, (UNREGULARISED,)) if view.linear else pairwise_statistics(view, kernel)[None]
+            values = (
+                landmark_statistics(view, kernel, (UNREGULARISED,)) if view.linear else pairwise_statistics(view, kernel)[None]
+            )
             yield (fixed := FixedClass(kernel)), fixed.members(values)
         of_columns = [searched for searched in classes if isinstance(searched, ClassOfColumns)]
         if of_columns:
             columns = read_columns()
             yield from ((searched, searched.members(columns)) for searched in of_columns)
 
-    def paths(self, classes: Sequence[CompetingClass], views: Views) -> Iterator[tuple[KernelClass, MemberPath]]:
+    def kernel_members(self, classes: Sequence[CompetingClass], views: Views) -> Iterator[tuple[KernelClass, KernelMembers]]:
         """Yield every class of kernels with its members under every relabeling; those of one geometry are computed together."""
         groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
         for searched in classes:
@@ -193,9 +195,9 @@ class FullSampleTest(Procedure):
             pairwise = [] if view.linear else [searched for searched in group if not searched.gammas]
             landmark = [searched for searched in group if searched not in pairwise]
             if pairwise:
-                yield from zip(pairwise, geometry_paths(view, [searched.grid for searched in pairwise]), strict=True)
+                yield from zip(pairwise, pairwise_members(view, [searched.grid for searched in pairwise]), strict=True)
             if landmark:
-                yield from zip(landmark, landmark_paths(view, [searched.grid for searched in landmark]), strict=True)
+                yield from zip(landmark, landmark_members(view, [searched.grid for searched in landmark]), strict=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +205,7 @@ class _ScoredClass:
     """A class in the contest: what a result shows of it, its evidence less penalty under every relabeling, and its kernels."""
 
     searched: CompetingClass
-    path: ClassPath
+    reported: ClassScores
     total: Array
     kernel: Callable[[int], Kernel] | None
 
@@ -216,7 +218,7 @@ class _ScoredClass:
             first[j] = scores[0]
             np.maximum(evidence, scores, out=evidence)
         penalty = float(np.quantile(evidence, quantile)) - float(np.log(searched.weight))
-        path = ClassPath(
+        reported = ClassScores(
             name=str(searched),
             label=searched.label,
             coordinates=searched.coordinates,
@@ -226,7 +228,7 @@ class _ScoredClass:
             scores=first,
             penalty=penalty,
         )
-        return cls(searched, path, evidence - penalty, members.kernel)
+        return cls(searched, reported, evidence - penalty, members.kernel)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,10 +252,10 @@ def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> _Show
     with_kernels = [scored for scored in scored_classes if scored.kernel is not None]
     able = []
     for c, scored_class in enumerate(with_kernels):
-        path = scored_class.path
-        gammas = path.gammas if len(path.gammas) else np.full(len(path.scores), UNREGULARISED)
-        for j in np.flatnonzero(path.scores - path.penalty > threshold + SCORE_TIE):
-            evidence = float(path.scores[j] - path.penalty)
+        scores = scored_class.reported
+        gammas = scores.gammas if len(scores.gammas) else np.full(len(scores.scores), UNREGULARISED)
+        for j in np.flatnonzero(scores.scores - scores.penalty > threshold + SCORE_TIE):
+            evidence = float(scores.scores[j] - scores.penalty)
             able.append(
                 (-float(gammas[j]), scored_class.searched.about_origin, scored_class.searched.narrow, -evidence, c, int(j))
             )
@@ -261,8 +263,8 @@ def _simplest(scored_classes: Sequence[_ScoredClass], threshold: float) -> _Show
         *_, c, member = min(able)
         winner = with_kernels[c]
     elif with_kernels:
-        winner = max(with_kernels, key=lambda scored: scored.path.criterion)
-        member = winner.path.best
+        winner = max(with_kernels, key=lambda scored: scored.reported.criterion)
+        member = winner.reported.best
     else:
         return None
     assert winner.kernel is not None

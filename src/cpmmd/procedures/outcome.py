@@ -6,13 +6,14 @@ Explanations and reports are made from results, and so stand above them; a resul
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.metrics import Measured
 from cpmmd.core.near_names import NearNames
 from cpmmd.core.plain import NoTruthValue, PlainDict, plain_dict
 from cpmmd.core.text import SAMPLES, pluralize, sanitize
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassPath:
+class ClassScores:
     """One class of a full-sample test: the evidence of each of its members on the labels as they came, and its complexity."""
 
     name: str  #: the class
@@ -148,7 +149,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TestResult(NoTruthValue, NearNames):
+class TestResult(NoTruthValue, NearNames, Measured):
     """The answer of a two-sample test.
 
     Attributes
@@ -191,7 +192,7 @@ class TestResult(NoTruthValue, NearNames):
         What is exchangeable (groups, strata, pairs, blocks); None for all rows.
     engine : Engine or None
         How the statistics were computed.
-    classes : tuple of ClassPath
+    classes : tuple of ClassScores
         The classes of a full-sample test.
     collection : Collection or None
         The single tests of a method that uses many kernels.
@@ -245,7 +246,7 @@ class TestResult(NoTruthValue, NearNames):
     certificate: Certificate | None = None
     design: Design | None = None
     engine: Engine | None = None
-    classes: tuple[ClassPath, ...] = ()
+    classes: tuple[ClassScores, ...] = ()
     collection: Collection | None = None
     splits: Splits | None = None
     exact: bool = True
@@ -263,14 +264,14 @@ class TestResult(NoTruthValue, NearNames):
         return bool(self.pvalue <= self.alpha)
 
     @property
-    def selected_class(self) -> ClassPath | None:
+    def selected_class(self) -> ClassScores | None:
         """The class of the kernel of a full-sample test; None for other tests."""
-        return next((path for path in self.classes if path.selected is not None), None)
+        return next((scored for scored in self.classes if scored.selected is not None), None)
 
     @property
-    def statistic_class(self) -> ClassPath | None:
+    def statistic_class(self) -> ClassScores | None:
         """The class that gives a full-sample test its statistic; its kernel may be of another, see ``kernel_note``."""
-        return max(self.classes, key=lambda path: path.criterion, default=None)
+        return max(self.classes, key=lambda scored: scored.criterion, default=None)
 
     @property
     def kernel_note(self) -> str:
@@ -434,13 +435,18 @@ class TestResult(NoTruthValue, NearNames):
             "notes": self.notes,
             "design": None if self.design is None else self.design.to_dict(),
             "engine": None if self.engine is None else asdict(self.engine),
-            "classes": [path.to_dict() for path in self.classes],
+            "classes": [scored.to_dict() for scored in self.classes],
             "statistic_class": None if self.statistic_class is None else self.statistic_class.name,
             **{name: None if part is None else part.to_dict() for name, part in parts.items()},
         }
         if null_distribution:
             answer["null_distribution"] = self.null_distribution
         return plain_dict(answer)
+
+    def _measures(self) -> Mapping[str, float | None]:
+        m, n = self.sizes
+        own = {name: getattr(self, name) for name in ("pvalue", "reject", "alpha", "statistic")}
+        return {**own, "rows_x": m, "rows_y": n, "columns": self.n_columns}
 
     @property
     def facts(self) -> list[tuple[str, str]]:

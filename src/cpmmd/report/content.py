@@ -13,7 +13,7 @@ from cpmmd.procedures.outcome import SingleTest, TestResult
 from cpmmd.report.page import Facts, Figure, Notes, Number, Page, Section, Table, TableColumn, Text, Verdict, count, line, number
 from cpmmd.report.where import where_parts, without_rare_levels
 from cpmmd.selection.certificates import Certificate
-from cpmmd.selection.values import BandwidthPath, TrainingHistory
+from cpmmd.selection.values import BandwidthSearch, TrainingHistory
 
 QUESTION = "Are the two samples from the same distribution?"
 UNKNOWN_SEED = "not recorded: a Generator was passed"
@@ -235,7 +235,7 @@ def _comparison(outcome: TestResult) -> str:
 def _selection_figures(outcome: TestResult) -> list[Figure]:
     path = None if outcome.selection is None else outcome.selection.path
     figures = []
-    if isinstance(path, BandwidthPath) or any(len(path.bandwidths) for path in outcome.classes):
+    if isinstance(path, BandwidthSearch) or any(len(scored.bandwidths) for scored in outcome.classes):
         described = f"Criterion of every kernel that was compared. Chosen: {outcome.kernel}."
         figures.append(Figure("criterion-path", "How the kernel was chosen", line(described)))
     if outcome.selection is not None and isinstance(path, TrainingHistory):
@@ -255,14 +255,14 @@ def _classes(outcome: TestResult) -> Table:
         "classes",
         "Kernel classes, each at its best member",
         [
-            ("Class", "text", [path.label for path in classes]),
-            ("Gives", "words", [gives.get(path) for path in classes]),
-            ("Bandwidth", "number", [path.best_bandwidth for path in classes]),
-            ("Spectral parameter", "number", [path.best_gamma for path in classes]),
-            ("Squared MMD", "number", [float(path.mmd2[path.best]) if len(path.mmd2) else None for path in classes]),
-            ("Score", "number", [path.evidence for path in classes]),
-            ("Penalty", "number", [path.penalty for path in classes]),
-            ("Score less penalty", "number", [path.criterion for path in classes]),
+            ("Class", "text", [scored.label for scored in classes]),
+            ("Gives", "words", [gives.get(scored) for scored in classes]),
+            ("Bandwidth", "number", [scored.best_bandwidth for scored in classes]),
+            ("Spectral parameter", "number", [scored.best_gamma for scored in classes]),
+            ("Squared MMD", "number", [float(scored.mmd2[scored.best]) if len(scored.mmd2) else None for scored in classes]),
+            ("Score", "number", [scored.evidence for scored in classes]),
+            ("Penalty", "number", [scored.penalty for scored in classes]),
+            ("Score less penalty", "number", [scored.criterion for scored in classes]),
         ],
     )
 

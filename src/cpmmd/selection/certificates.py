@@ -35,7 +35,7 @@ class Certificate(PlainValue):
     c2: float
     rho: float  #: rho* = max(N/m, N/n) of the training half, 2 when m = n
     delta: float  #: confidence parameter: the bound holds with probability 1 - delta
-    complexity: float  #: ``L* |D|_F / N`` over the evaluated path
+    complexity: float  #: ``L* |D|_F / N`` over the kernels that were evaluated
     concentration: float  #: C_2 sqrt(ln(2/delta) / N), the part of the gap that no choice of kernels changes
     threshold: float  #: 16 nu sqrt((ln(2/alpha) + ln(2/delta)) / N_held_out): what a lower bound must reach
     guaranteed_power: float  #: 1 - delta - delta' - 1/(B+1), given when the threshold is met

@@ -17,7 +17,7 @@ from cpmmd.errors import InputError
 from cpmmd.kernels.base import TrainedFamily
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily, median_distance
 from cpmmd.selection.criteria import ComplexityPenalized, Criterion, Plain
-from cpmmd.selection.values import Ascent, BandwidthPath, Calibration, Selection
+from cpmmd.selection.values import Ascent, BandwidthSearch, Calibration, Selection
 from cpmmd.statistics import mmd
 
 # Bandwidths searched, as multiples of the median distance. Down to 1/64: a two-scale mixture needs 1/30. Up to 4: where no
@@ -92,7 +92,7 @@ class ScalarSelector:
             mmd2=best.mmd2,
             variance=best.variance,
             complexity=best.complexity,
-            path=BandwidthPath(*(np.array([getattr(point, name) for point in path]) for name in looked_at)),
+            path=BandwidthSearch(*(np.array([getattr(point, name) for point in path]) for name in looked_at)),
             max_complexity=float(max(point.complexity for point in path)),
             c1=criterion.constant,
         )

@@ -75,7 +75,7 @@ class Calibration(PlainValue):
 
 
 @dataclass(frozen=True, eq=False)
-class BandwidthPath(PlainValue):
+class BandwidthSearch(PlainValue):
     """Every bandwidth that a search looked at, ascending, with what was found there."""
 
     bandwidths: Array  #: the bandwidths
@@ -108,8 +108,8 @@ class Selection(PlainValue):
     mmd2: float
     variance: float | None
     complexity: float
-    path: BandwidthPath | TrainingHistory  #: what was looked at
-    max_complexity: float  #: ``L* |D|_F / N``, the largest complexity on the path
+    path: BandwidthSearch | TrainingHistory  #: what was looked at
+    max_complexity: float  #: ``L* |D|_F / N``, the largest complexity looked at
     #: the constant of the penalty that the criterion used, calibrated or given; None for criteria without one
     c1: float | None = None
     notes: tuple[str, ...] = ()  #: what selection had to say

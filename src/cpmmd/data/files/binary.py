@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cpmmd.data.files import options
+from cpmmd.data.files.input_file import BYTES_A_COLUMN, FileLimit, InputFile, column, first_line, polars, reading, refusal
 from cpmmd.data.files.options import ReadOptions
-from cpmmd.data.files.sample import FileSample, RawFrame, suspect
-from cpmmd.data.files.source import BYTES_A_COLUMN, FileLimit, Source, column, first_line, polars, reading, refusal
+from cpmmd.data.files.sample import FileSample, infer_types, suspect
 from cpmmd.data.numbers import Values
 from cpmmd.errors import InputError
 
@@ -57,7 +57,7 @@ def expect(names: Iterable[str]) -> None:
             _reader()
 
 
-def _try_to_read(source: Source, kind: str, what: str, limit: FileLimit) -> None:
+def _try_to_read(file: InputFile, kind: str, what: str, limit: FileLimit) -> None:
     """Refuse a file that cannot be read within the limit."""
     with _LOCK:
         reader = _reader()
@@ -66,15 +66,15 @@ def _try_to_read(source: Source, kind: str, what: str, limit: FileLimit) -> None
         polars()  # imported here while it is imported there
         fit = False
         try:
-            fault = reader.ask(source, kind, limit)
-            fit = reader.alive and source.size <= LARGE
+            fault = reader.ask(file, kind, limit)
+            fit = reader.alive and file.size <= LARGE
         finally:  # also when interrupted: a late answer must not be taken for that of the next file
             if not fit:
                 _close()
     if fault == TOO_MUCH:
-        raise limit.exceeded(source.label)
+        raise limit.exceeded(file.label)
     if fault is not None:
-        raise refusal(source.label, what, fault)
+        raise refusal(file.label, what, fault)
 
 
 class _Reader:
@@ -93,14 +93,14 @@ class _Reader:
         self._ready = False
         self.owner = os.getpid()
 
-    def ask(self, source: Source, kind: str, limit: FileLimit) -> str | None:
+    def ask(self, file: InputFile, kind: str, limit: FileLimit) -> str | None:
         """Return what is wrong with a file; None where nothing is, or where there is no process."""
         if not self._ready:
             self._ready = self._line() == READY
         if not self._ready:
             return None
-        content = source.content or b""
-        path = None if source.path is None else str(source.path.absolute())
+        content = file.content or b""
+        path = None if file.path is None else str(file.path.absolute())
         about = json.dumps({"kind": kind, "path": path, "size": len(content), "limit": limit.bytes}).encode()
         assert self._process.stdin is not None
         with suppress(OSError):  # ended: its answer will be missing, too
@@ -165,10 +165,10 @@ def serve() -> None:
     while line := sys.stdin.buffer.readline():
         about = json.loads(line)
         path = about["path"]
-        source = Source("", Path(path)) if path is not None else Source("", content=sys.stdin.buffer.read(about["size"]))
+        file = InputFile("", Path(path)) if path is not None else InputFile("", content=sys.stdin.buffer.read(about["size"]))
         try:
             _limit_memory(used + about["limit"] + SLACK)
-            fault = _read(source, about["kind"], FileLimit(about["limit"]))
+            fault = _read(file, about["kind"], FileLimit(about["limit"]))
         except BaseException as error:  # a panic of polars is not an Exception
             fault = first_line(error)
         answers.write(json.dumps(fault).encode() + b"\n")
@@ -190,24 +190,24 @@ def _limit_memory(most: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
-def _check_size(source: Source, kind: str, limit: FileLimit) -> None:
+def _check_size(file: InputFile, kind: str, limit: FileLimit) -> None:
     """Refuse a file by the number of values that it states, where it states any."""
     pl = polars()
     scans = {PARQUET: pl.scan_parquet, ARROW: pl.scan_ipc}
-    if kind in scans and source.path is not None:
-        lazy = scans[kind](source.native)
+    if kind in scans and file.path is not None:
+        lazy = scans[kind](file.native)
         width = len(lazy.collect_schema())
-        limit.check_numbers(int(lazy.select(pl.len()).collect().item()) * width, source.label, besides=width * BYTES_A_COLUMN)
+        limit.check_numbers(int(lazy.select(pl.len()).collect().item()) * width, file.label, besides=width * BYTES_A_COLUMN)
 
 
-def _load(source: Source, kind: str) -> tuple[DataFrame, dict[str, str]]:
+def _load(file: InputFile, kind: str) -> tuple[DataFrame, dict[str, str]]:
     """Return a frame, and the types of columns that hold lists or bytes: these are not read, and missing in the frame."""
     pl = polars()
-    with source.open() as stream:
+    with file.open() as stream:
         if kind == STREAM:
             lazy = pl.read_ipc_stream(stream).lazy()
         else:
-            lazy = (pl.scan_parquet if kind == PARQUET else pl.scan_ipc)(source.native)
+            lazy = (pl.scan_parquet if kind == PARQUET else pl.scan_ipc)(file.native)
         schema = dict(lazy.collect_schema())
         nested = {name: str(dtype.base_type()) for name, dtype in schema.items() if dtype.is_nested() or dtype == pl.Binary}
         if len(nested) == len(schema):
@@ -231,14 +231,14 @@ def _text_bytes(series: Series) -> int:
     return int((lengths * counts["count"]).sum())
 
 
-def _read(source: Source, kind: str, limit: FileLimit) -> str | None:
+def _read(file: InputFile, kind: str, limit: FileLimit) -> str | None:
     """Read a file as the caller will, look at every value once, and return what is wrong with it."""
     pl = polars()
     try:
-        _check_size(source, kind, limit)
+        _check_size(file, kind, limit)
     except InputError:  # the caller refuses it in the same way
         return None
-    frame, _ = _load(source, kind)
+    frame, _ = _load(file, kind)
     texts = 0
     for series in (column(frame, name) for name in frame.columns):
         if int(series.is_null().sum()) != series.null_count():
@@ -252,47 +252,47 @@ def _read(source: Source, kind: str, limit: FileLimit) -> str | None:
     return None
 
 
-def read_frame(source: Source, options: ReadOptions, kind: str) -> RawFrame:
+def read_frame(file: InputFile, options: ReadOptions, kind: str) -> FileSample:
     """Read a Parquet file, or an Arrow (Feather, IPC) file or stream."""
     what = "a Parquet file" if kind == PARQUET else "an Arrow file"
-    if kind == ARROW and not source.head().startswith(ARROW_FILE):
+    if kind == ARROW and not file.head().startswith(ARROW_FILE):
         kind = STREAM
     limit = options.limit
-    limit.check(source.size, source.label)
-    _try_to_read(source, kind, what, limit)
-    with reading(source.label, what):
-        _check_size(source, kind, limit)
-        frame, nested = _load(source, kind)
-        wrong = [suspect(NESTED, name, source.label, dtype=dtype) for name, dtype in nested.items()]
-        return RawFrame(frame, source.label, typed=True, suspects=tuple(wrong))
+    limit.check(file.size, file.label)
+    _try_to_read(file, kind, what, limit)
+    with reading(file.label, what):
+        _check_size(file, kind, limit)
+        frame, nested = _load(file, kind)
+        wrong = [suspect(NESTED, name, file.label, dtype=dtype) for name, dtype in nested.items()]
+        return infer_types(frame, file.label, options, [], typed=True, suspects=wrong)
 
 
-def read_npy(source: Source, limit: FileLimit) -> FileSample:
+def read_npy(file: InputFile, limit: FileLimit) -> FileSample:
     """Read a numpy array, mapped from the file rather than copied."""
-    with _numpy(source):
-        if source.path is not None:
-            array = np.load(source.path, mmap_mode="r", allow_pickle=False)
+    with _numpy(file):
+        if file.path is not None:
+            array = np.load(file.path, mmap_mode="r", allow_pickle=False)
         else:
-            array = np.load(source.open(), allow_pickle=False)
+            array = np.load(file.open(), allow_pickle=False)
         if not isinstance(array, np.ndarray):
-            raise InputError(f"{source.label} is an .npz archive, not a single array. Name it .npz.")
-    return _array_sample(array, source.label, limit)
+            raise InputError(f"{file.label} is an .npz archive, not a single array. Name it .npz.")
+    return _array_sample(array, file.label, limit)
 
 
-def read_npz(source: Source, limit: FileLimit) -> FileSample:
+def read_npz(file: InputFile, limit: FileLimit) -> FileSample:
     """Read one array of a numpy archive."""
-    with _numpy(source), source.open() as file, np.load(file, allow_pickle=False) as archive:
+    with _numpy(file), file.open() as stream, np.load(stream, allow_pickle=False) as archive:
         if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise InputError(f"{source.label} is not an .npz archive. If it is a single array, name it .npy.")
+            raise InputError(f"{file.label} is not an .npz archive. If it is a single array, name it .npy.")
         arrays = _arrays(archive)
-        name = source.choose(list(arrays), "array", "arrays")
-        limit.check(arrays[name], source.label)
+        name = file.choose(list(arrays), "array", "arrays")
+        limit.check(arrays[name], file.label)
         array = archive[name]
-    return _array_sample(array, f"{source.label}:{name}", limit)
+    return _array_sample(array, f"{file.label}:{name}", limit)
 
 
 @contextmanager
-def _numpy(source: Source) -> Iterator[None]:
+def _numpy(file: InputFile) -> Iterator[None]:
     """Turn any error of numpy into a sentence: damaged headers raise anything, from the tokenizer's errors to zlib's."""
     try:
         yield
@@ -300,7 +300,7 @@ def _numpy(source: Source) -> Iterator[None]:
         raise
     except Exception as error:
         pickled = "pickle" in str(error) or "Python objects" in str(error)
-        if pickled and not source.head().startswith((NUMPY, ZIP)):  # numpy takes unknown files for pickles
+        if pickled and not file.head().startswith((NUMPY, ZIP)):  # numpy takes unknown files for pickles
             wrong = "cannot be read as a numpy file: its first bytes are not those of one. Check its name, or save it again."
         elif pickled:
             wrong = (
@@ -309,7 +309,7 @@ def _numpy(source: Source) -> Iterator[None]:
             )
         else:
             wrong = f"cannot be read as a numpy file ({first_line(error)}). Save or copy it again."
-        raise InputError(f"{source.label} {wrong}") from error
+        raise InputError(f"{file.label} {wrong}") from error
 
 
 def _arrays(archive: np.lib.npyio.NpzFile) -> dict[str, int]:

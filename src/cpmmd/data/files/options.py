@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cpmmd.core import validation
-from cpmmd.data.files.source import FileLimit, file_limit, polars
+from cpmmd.data.files.input_file import FileLimit, file_limit, polars
 from cpmmd.errors import InputError, ParameterReference, unknown_name
 
 if TYPE_CHECKING:

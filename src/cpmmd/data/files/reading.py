@@ -8,11 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cpmmd.data.files.binary import ARROW, PARQUET, read_frame, read_npy, read_npz
-from cpmmd.data.files.folder import FileList, find_files, join_files
+from cpmmd.data.files.input_file import PACKED, FileLimit, InputFile, drain, in_chunks, is_packed, reason, unpack, unpacked_head
 from cpmmd.data.files.options import EXTENSIONS, FORMATS, TEXT, ReadOptions
-from cpmmd.data.files.remote import is_remote, read_remote
-from cpmmd.data.files.sample import FileSample, RawFrame
-from cpmmd.data.files.source import PACKED, FileLimit, Source, drain, in_chunks, is_packed, reason, unpack, unpacked_head
+from cpmmd.data.files.sample import FileSample
 from cpmmd.data.files.spreadsheet import read_xlsx
 from cpmmd.data.files.text import SPACE, decoded, read_delimited, read_json
 from cpmmd.errors import Field, InputError, ParameterReference, nearest
@@ -26,17 +24,15 @@ NO_FORMAT = (
     "{setting} ({formats})."
 )
 
-TABLES: dict[str, Callable[[Source, ReadOptions], RawFrame]] = {
-    "csv": lambda source, options: read_delimited(decoded(source, options), ",", options),
-    "tsv": lambda source, options: read_delimited(decoded(source, options), "\t", options),
-    "jsonl": lambda source, options: read_json(decoded(source, options), options),
-    "json": lambda source, options: read_json(decoded(source, options), options),
-    "parquet": lambda source, options: read_frame(source, options, PARQUET),
-    "arrow": lambda source, options: read_frame(source, options, ARROW),
-}
-OTHERS: dict[str, Callable[[Source, ReadOptions], FileSample]] = {
-    "npy": lambda source, options: read_npy(source, options.limit),
-    "npz": lambda source, options: read_npz(source, options.limit),
+READERS: dict[str, Callable[[InputFile, ReadOptions], FileSample]] = {
+    "csv": lambda file, options: read_delimited(decoded(file, options), ",", options),
+    "tsv": lambda file, options: read_delimited(decoded(file, options), "\t", options),
+    "jsonl": lambda file, options: read_json(decoded(file, options), options),
+    "json": lambda file, options: read_json(decoded(file, options), options),
+    "parquet": lambda file, options: read_frame(file, options, PARQUET),
+    "arrow": lambda file, options: read_frame(file, options, ARROW),
+    "npy": lambda file, options: read_npy(file, options.limit),
+    "npz": lambda file, options: read_npz(file, options.limit),
     "xlsx": read_xlsx,
 }
 
@@ -44,52 +40,30 @@ OTHERS: dict[str, Callable[[Source, ReadOptions], FileSample]] = {
 def read_file(name: str, options: ReadOptions | None = None) -> FileSample:
     """Read a sample from a file, ``-`` for standard input, ``file.npz:array``, ``file.xlsx:sheet``, a folder or a pattern."""
     options = options or ReadOptions()
-    files = find_files(name, options.format)
-    return read_source(find_source(name, options.limit), options) if files is None else _read_files(files, options)
+    return read_input(find_input(name, options.limit), options)
 
 
-def _read_files(files: FileList, options: ReadOptions) -> FileSample:
-    """Read the files of a folder or a pattern as one sample."""
-    frames, numbers, size = list[RawFrame](), 0, 0
-    for name in files.names:
-        source = find_source(name, options.limit)
-        kind, source = _unpacked(source, options)
-        if kind not in TABLES:
-            rule = "Several files of a sample must be tables of text, Parquet or Arrow. {file} is {kind}; name it alone."
-            raise InputError(rule, file=source.label, kind=kind)
-        frames.append(TABLES[kind](source, options))
-        numbers, size = numbers + frames[-1].frame.height * frames[-1].frame.width, size + source.size
-        options.limit.check_numbers(numbers, files.label)
-    return join_files(frames, files, size, options)
-
-
-def read_source(source: Source, options: ReadOptions) -> FileSample:
-    """Read a sample from an opened source."""
-    kind, source = _unpacked(source, options)
-    return TABLES[kind](source, options).inferred(options) if kind in TABLES else OTHERS[kind](source, options)
-
-
-def _unpacked(source: Source, options: ReadOptions) -> tuple[str, Source]:
-    """Return the format of a source that is not empty, and the source without its compression."""
-    head = source.head()
+def read_input(file: InputFile, options: ReadOptions) -> FileSample:
+    """Read a sample from an opened file."""
+    head = file.head()
     if not head:
-        raise InputError(f"{source.label} is empty. Check how it was written.")
-    kind = options.format or _format_of(source, head)
+        raise InputError(f"{file.label} is empty. Check how it was written.")
+    kind = options.format or _format_of(file, head)
     if is_packed(head):
         if kind not in TEXT:
             raise InputError(
-                f"Only text may be compressed. {source.label} is a compressed {kind} file; unpack it first (gunzip, unzstd)."
+                f"Only text may be compressed. {file.label} is a compressed {kind} file; unpack it first (gunzip, unzstd)."
             )
-        source = Source(source.label, content=unpack(source, options.limit))
-        if not source.head():
-            raise InputError(f"{source.label} is empty. Check how it was written.")
-    return kind, source
+        file = InputFile(file.label, content=unpack(file, options.limit))
+        if not file.head():
+            raise InputError(f"{file.label} is empty. Check how it was written.")
+    return READERS[kind](file, options)
 
 
-def find_source(name: str, limit: FileLimit) -> Source:
+def find_input(name: str, limit: FileLimit) -> InputFile:
     """Return where the bytes come from, refused where there is nothing to read."""
     if name == STDIN:
-        return Source("standard input", content=drain(in_chunks(sys.stdin.buffer.read), "standard input", limit))
+        return InputFile("standard input", content=drain(in_chunks(sys.stdin.buffer.read), "standard input", limit))
     path, member = Path(name), None
     if is_remote(name):
         return Source(name, content=read_remote(name, limit))
@@ -103,18 +77,18 @@ def find_source(name: str, limit: FileLimit) -> Source:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise InputError(f"{str(path)!r} cannot be opened ({reason(error)}). Check the name and its permissions.") from error
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as stream:
             if not stat.S_ISREG(mode):  # a pipe, as in `cpmmd test <(zcat a.csv.gz) b.csv`: can be read once only
-                return Source(str(path), content=drain(in_chunks(file.read), str(path), limit))
+                return InputFile(str(path), content=drain(in_chunks(stream.read), str(path), limit))
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be opened ({reason(error)}). Check its permissions.") from error
-    return Source(str(path), path=path, member=member)
+    return InputFile(str(path), path=path, member=member)
 
 
-def _format_of(source: Source, head: bytes) -> str:
-    if source.path is None and not is_remote(source.label):
-        return _sniff(head, source)
-    suffixes = [s.lower() for s in Path(source.label if source.path is None else source.path).suffixes]
+def _format_of(file: InputFile, head: bytes) -> str:
+    if file.path is None:
+        return _sniff(head, file)
+    suffixes = [s.lower() for s in file.path.suffixes]
     suffix = suffixes[-2] if suffixes and suffixes[-1] in PACKED and len(suffixes) > 1 else (suffixes or [""])[-1]
     if suffix in EXTENSIONS:
         return EXTENSIONS[suffix]
@@ -123,13 +97,13 @@ def _format_of(source: Source, head: bytes) -> str:
         "formats": ", ".join(FORMATS),
         "setting": ParameterReference("format"),
     }
-    raise InputError(NO_FORMAT, file=source.label, what=f"the extension {suffix!r}" if suffix else "no extension", **known)
+    raise InputError(NO_FORMAT, file=file.label, what=f"the extension {suffix!r}" if suffix else "no extension", **known)
 
 
-def _sniff(head: bytes, source: Source) -> str:
+def _sniff(head: bytes, file: InputFile) -> str:
     """Return a stream's format, judged by its first bytes."""
     if is_packed(head):
-        head = unpacked_head(source)
+        head = unpacked_head(file)
     if head.startswith(ZIP) and (b"[Content_Types].xml" in head or b"xl/" in head):
         return "xlsx"
     for magic, kind in MAGIC.items():

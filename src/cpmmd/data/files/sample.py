@@ -11,8 +11,8 @@ import numpy as np
 
 from cpmmd.core.arrays import Labels, Objects
 from cpmmd.core.text import pluralize
+from cpmmd.data.files.input_file import column, polars
 from cpmmd.data.files.options import ReadOptions
-from cpmmd.data.files.source import column, polars
 from cpmmd.data.numbers import Values
 from cpmmd.errors import Field, InputError, Note, ParameterReference, name_some, unknown_name
 

@@ -10,9 +10,9 @@ from datetime import date, datetime, time, timedelta
 from itertools import chain, dropwhile
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from cpmmd.data.files.input_file import BYTES_A_COLUMN, FileLimit, InputFile, package, polars, reading
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.sample import FileSample, infer_types
-from cpmmd.data.files.source import BYTES_A_COLUMN, FileLimit, Source, package, polars, reading
 from cpmmd.data.files.text import column_names, without_filling
 from cpmmd.errors import InputError
 
@@ -31,23 +31,23 @@ ROW_BYTES, CELL_BYTES, TEXT_BYTES = 64, 48, 50  # of Python's objects
 Cell = Any  # None, a boolean, a number, text, a date, a moment or a duration
 
 
-def read_xlsx(source: Source, options: ReadOptions) -> FileSample:
+def read_xlsx(file: InputFile, options: ReadOptions) -> FileSample:
     """Read a sheet: the one that is named (``file.xlsx:sheet``), or the only one that holds anything."""
     openpyxl = package("openpyxl", "Reading Excel files", "files")
-    with reading(source.label, WHAT), source.open() as file, warnings.catch_warnings():
+    with reading(file.label, WHAT), file.open() as stream, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of styles and validations, which are no part of the values
-        _check_parts(file, source.label, options.limit)
-        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        _check_parts(stream, file.label, options.limit)
+        book = openpyxl.load_workbook(stream, read_only=True, data_only=True, keep_links=False)
         titles = [sheet.title for sheet in book.worksheets]
-        asked = titles if source.member is None else [source.choose(titles, "sheet", "sheets")]
-        name = source.choose([title for title in asked if next(_rows(book[title]), None) is not None], "sheet", "values")
-        label = source.label if source.member is None else f"{source.label}:{name}"
+        asked = titles if file.member is None else [file.choose(titles, "sheet", "sheets")]
+        name = file.choose([title for title in asked if next(_rows(book[title]), None) is not None], "sheet", "values")
+        label = file.label if file.member is None else f"{file.label}:{name}"
         return _sample(_kept(_rows(book[name]), label, options.limit), label, options)
 
 
-def _check_parts(file: BinaryIO, label: str, limit: FileLimit) -> None:
+def _check_parts(stream: BinaryIO, label: str, limit: FileLimit) -> None:
     """Refuse a workbook whose parts would take more than the limit once openpyxl has read them."""
-    archive = zipfile.ZipFile(file)
+    archive = zipfile.ZipFile(stream)
     needed = 0.0
     limit.check(sum(member.file_size for member in archive.infolist()), label)
     for member in archive.infolist():

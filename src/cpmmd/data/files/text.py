@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cpmmd.core.text import pluralize
+from cpmmd.data.files.input_file import BYTES_A_COLUMN, FileLimit, InputFile, column, in_chunks, polars, reading
 from cpmmd.data.files.options import ReadOptions
-from cpmmd.data.files.sample import RawFrame
-from cpmmd.data.files.source import BYTES_A_COLUMN, FileLimit, Source, column, in_chunks, polars, reading
+from cpmmd.data.files.sample import FileSample, infer_types
 from cpmmd.errors import InputError, ParameterReference, name_some
 
 if TYPE_CHECKING:
@@ -42,24 +42,24 @@ NOT_UTF8 = (
 )
 
 
-def decoded(source: Source, options: ReadOptions) -> Source:
-    """Return a source of text in UTF-8."""
+def decoded(file: InputFile, options: ReadOptions) -> InputFile:
+    """Return a file of text in UTF-8."""
     if options.is_utf8:
-        return source
-    options.limit.check(source.size, source.label)
+        return file
+    options.limit.check(file.size, file.label)
     try:
-        text = source.read().decode(options.encoding)
+        text = file.read().decode(options.encoding)
     except (UnicodeError, ValueError) as error:
         encoding, why = options.encoding, str(error)[:200]
         raise InputError(
-            NOT_DECODED, file=source.label, encoding=encoding, reason=why, setting=ParameterReference("encoding")
+            NOT_DECODED, file=file.label, encoding=encoding, reason=why, setting=ParameterReference("encoding")
         ) from error
-    return Source(source.label, content=text.encode(errors="replace"))
+    return InputFile(file.label, content=text.encode(errors="replace"))
 
 
-def _check_text(source: Source, limit: FileLimit) -> bytes:
+def _check_text(file: InputFile, limit: FileLimit) -> bytes:
     """Return the beginning of a text file, refused where it is not text or too large."""
-    head, label = source.head(), source.label
+    head, label = file.head(), file.label
     if head.startswith(BOMS):
         utf16 = "Text must be UTF-8, or have a named encoding. {file} is UTF-16; set {setting}."
         raise InputError(utf16, file=label, setting=ParameterReference("encoding", "utf-16"))
@@ -69,7 +69,7 @@ def _check_text(source: Source, limit: FileLimit) -> bytes:
     if b"\r" in head and b"\n" not in head:
         raise InputError(f"{label} has line ends of old Macs. Convert them with: tr '\\r' '\\n'")
     marks = sum(head.count(mark) for mark in (b",", b"\t", b";", b"\n"))  # about one a value
-    limit.check_numbers(source.size * max(marks, 1) / max(len(head), 1), label, besides=source.size)
+    limit.check_numbers(file.size * max(marks, 1) / max(len(head), 1), label, besides=file.size)
     return head
 
 
@@ -135,58 +135,58 @@ def without_filling(frame: DataFrame, label: str, notes: list[str]) -> DataFrame
     return frame.drop(NAMELESS)
 
 
-def read_delimited(source: Source, separator: str, options: ReadOptions) -> RawFrame:
+def read_delimited(file: InputFile, separator: str, options: ReadOptions) -> FileSample:
     """Read a table of separated values; its first line names the columns unless it is all numbers."""
-    label = source.label
-    _check_text(source, options.limit)
-    header, separator = _header(source, separator, options.decimal)
+    label = file.label
+    _check_text(file, options.limit)
+    header, separator = _header(file, separator, options.decimal)
     names, named = column_names(header, label, options.decimal)
-    _check_size(source, separator, len(names), options.limit)
-    frame = _parse(source, separator, len(names), named)
+    _check_size(file, separator, len(names), options.limit)
+    frame = _parse(file, separator, len(names), named)
     frame.columns = names
     notes = [] if named else [f"the first line of {label} holds numbers: it is read as data, and columns are called 0, 1, ..."]
     if len(frame) == 0:
         raise InputError(f"{label} has a header and no rows. Check how it was written.")
     if frame[names[-1]].null_count():  # the reader fills lines that are too short
-        _check_even(source, separator, len(names))
-    return RawFrame(without_filling(frame, label, notes), label, tuple(notes))
+        _check_even(file, separator, len(names))
+    return infer_types(without_filling(frame, label, notes), label, options, notes)
 
 
-def _records(source: Source, separator: str) -> Iterator[list[str]]:
+def _records(file: InputFile, separator: str) -> Iterator[list[str]]:
     """Return the fields of each line, as Python's own reader sees them."""
-    with source.open() as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+    with file.open() as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         yield from csv.reader(text, delimiter=separator)
 
 
-def _header(source: Source, separator: str, decimal: str) -> tuple[list[str], str]:
+def _header(file: InputFile, separator: str, decimal: str) -> tuple[list[str], str]:
     """Return the first line and the separator: the usual one, or another where that leaves a single column.
 
     The decimal separator separates columns only where nothing else does.
     """
     try:
-        with _in_utf8(source.label):
-            first = [] if separator == decimal else next(_records(source, separator), [])
+        with _in_utf8(file.label):
+            first = [] if separator == decimal else next(_records(file, separator), [])
             if len(first) <= 1:
-                others = {s: next(_records(source, s), []) for s in SEPARATORS}
+                others = {s: next(_records(file, s), []) for s in SEPARATORS}
                 usual, fields = separator, {s: len(line) for s, line in others.items()}
                 separator = max(others, key=lambda s: (fields[s] > 1 and s != decimal, fields[s], s != decimal, s == usual))
                 first = others[separator]
     except csv.Error as error:
         raise InputError(
-            f"The first line of {source.label} cannot be read ({error}). It must name the columns, each in fewer than 131072 "
+            f"The first line of {file.label} cannot be read ({error}). It must name the columns, each in fewer than 131072 "
             "characters."
         ) from error
     if not first:
-        raise InputError(f"{source.label} begins with an empty line. The first line must name the columns.")
+        raise InputError(f"{file.label} begins with an empty line. The first line must name the columns.")
     return [name.strip() for name in first], separator
 
 
-def _parse(source: Source, separator: str, width: int, named: bool) -> DataFrame:
+def _parse(file: InputFile, separator: str, width: int, named: bool) -> DataFrame:
     """Return all columns as text."""
     pl = polars()
     try:
         frame: DataFrame = pl.read_csv(
-            source.native,
+            file.native,
             separator=separator,
             has_header=named,
             infer_schema=False,  # polars would take 007 for 7, and 01/02/2024 for the first of February
@@ -194,81 +194,81 @@ def _parse(source: Source, separator: str, width: int, named: bool) -> DataFrame
     except pl.exceptions.NoDataError:
         return pl.DataFrame({str(i): [] for i in range(width)})  # type: ignore[no-any-return]
     except (pl.exceptions.PolarsError, OSError) as error:
-        _check_even(source, separator, width)
-        with reading(source.label, TABLE):
+        _check_even(file, separator, width)
+        with reading(file.label, TABLE):
             raise error
     if frame.width != width:
-        _check_even(source, separator, width)
+        _check_even(file, separator, width)
         over = f"a first line of {pluralize(width, 'name')} over {pluralize(frame.width, 'column')}"
-        raise InputError(f"{source.label} has {over}. Check its quotes.")
+        raise InputError(f"{file.label} has {over}. Check its quotes.")
     return frame
 
 
-def _check_size(source: Source, separator: str, width: int, limit: FileLimit) -> None:
+def _check_size(file: InputFile, separator: str, width: int, limit: FileLimit) -> None:
     """Refuse a table of more values than the limit, counted in all of the text; lines are as long as the first or refused."""
     fields = lines = 0
-    with source.open() as file:
-        for chunk in in_chunks(file.read):
+    with file.open() as stream:
+        for chunk in in_chunks(stream.read):
             lines += chunk.count(b"\n")
             fields += chunk.count(separator.encode()) + chunk.count(b"\n")
-    besides = source.size + width * BYTES_A_COLUMN
-    limit.check_numbers(fields, source.label, besides=besides)
-    limit.check(fields * BYTES_A_TEXT + lines * BYTES_A_CONVERSION + besides, source.label)
+    besides = file.size + width * BYTES_A_COLUMN
+    limit.check_numbers(fields, file.label, besides=besides)
+    limit.check(fields * BYTES_A_TEXT + lines * BYTES_A_CONVERSION + besides, file.label)
     if width * lines > 2 * fields:  # quoted line ends, or short lines that the reader would fill
-        _check_even(source, separator, width)
+        _check_even(file, separator, width)
 
 
-def _check_even(source: Source, separator: str, width: int) -> None:
+def _check_even(file: InputFile, separator: str, width: int) -> None:
     """Name the first line that does not have as many fields as the first."""
     try:
-        with _in_utf8(source.label):
-            for number, record in enumerate(_records(source, separator), start=1):
+        with _in_utf8(file.label):
+            for number, record in enumerate(_records(file, separator), start=1):
                 if record and len(record) != width:
                     raise InputError(
-                        f"Every line must have as many fields as the first. Line {number} of {source.label} has {len(record)}, "
+                        f"Every line must have as many fields as the first. Line {number} of {file.label} has {len(record)}, "
                         f"the first has {width}; check that line for a missing or unquoted {separator!r}."
                     )
     except csv.Error as error:
-        raise InputError(f"{source.label} cannot be read as a table ({error}). Check its quotes.") from error
+        raise InputError(f"{file.label} cannot be read as a table ({error}). Check its quotes.") from error
 
 
-def read_json(source: Source, options: ReadOptions) -> RawFrame:
+def read_json(file: InputFile, options: ReadOptions) -> FileSample:
     """Read objects, a row each; the first character tells whether they are a list."""
-    start = _check_text(source, options.limit).lstrip(SPACE)[:1]
+    start = _check_text(file, options.limit).lstrip(SPACE)[:1]
     if not start:
-        raise InputError(f"{source.label} is empty. Check how it was written.")
-    _check_objects(source, options.limit, listed=start == b"[")
-    lines = io.BytesIO(_as_lines(source)) if start == b"[" else source.native
-    with reading(source.label, "JSON lines"):
+        raise InputError(f"{file.label} is empty. Check how it was written.")
+    _check_objects(file, options.limit, listed=start == b"[")
+    lines = io.BytesIO(_as_lines(file)) if start == b"[" else file.native
+    with reading(file.label, "JSON lines"):
         frame: DataFrame = polars().read_ndjson(lines, infer_schema_length=None)
     if len(frame) == 1 and all(dtype.is_nested() for dtype in frame.dtypes):
-        raise InputError(f"{source.label} holds columns, not rows. {RECORDS}.")
-    return RawFrame(frame, source.label)
+        raise InputError(f"{file.label} holds columns, not rows. {RECORDS}.")
+    return infer_types(frame, file.label, options, [])
 
 
-def _check_objects(source: Source, limit: FileLimit, *, listed: bool) -> None:
+def _check_objects(file: InputFile, limit: FileLimit, *, listed: bool) -> None:
     """Refuse objects that make more values than the limit: each name in any of them is a column, with a value in every row."""
     names, rows, nested = set[bytes](), 0, 0
-    with source.open() as file:
-        for line in iter(lambda: file.readline(LONGEST_LINE), b""):
+    with file.open() as stream:
+        for line in iter(lambda: stream.readline(LONGEST_LINE), b""):
             names.update(NAME.findall(line))
             rows += line.count(b"{")
             nested += line.count(b"[")
-            needed = source.size + len(names) * BYTES_A_COLUMN + (rows + nested if listed else nested) * BYTES_AN_OBJECT
-            limit.check_numbers(rows * len(names), source.label, besides=needed)
+            needed = file.size + len(names) * BYTES_A_COLUMN + (rows + nested if listed else nested) * BYTES_AN_OBJECT
+            limit.check_numbers(rows * len(names), file.label, besides=needed)
 
 
-def _as_lines(source: Source) -> bytes:
+def _as_lines(file: InputFile) -> bytes:
     """Return the items of a list on lines of their own, which is what the strict reader takes."""
     decoder = json.JSONDecoder(parse_constant=lambda _: None)  # NaN is not JSON: missing
-    with reading(source.label, "JSON"), _in_utf8(source.label):
-        content = source.read().decode("utf-8-sig")
+    with reading(file.label, "JSON"), _in_utf8(file.label):
+        content = file.read().decode("utf-8-sig")
         lines, place = list[bytes](), content.index("[") + 1
         while (place := BETWEEN.match(content, place).end()) < len(content) and (lines or content[place] != "]"):  # type: ignore[union-attr]
             item, place = decoder.raw_decode(content, place)
             if not isinstance(item, dict):
                 raise InputError(
-                    f"A JSON list must hold objects, one for each row. Item {len(lines)} of {source.label} (counted from 0) is "
+                    f"A JSON list must hold objects, one for each row. Item {len(lines)} of {file.label} (counted from 0) is "
                     f"{type(item).__name__}. {RECORDS}."
                 )
             lines.append(json.dumps(item).encode())
@@ -281,5 +281,5 @@ def _as_lines(source: Source) -> bytes:
         if content[place + 1 :].strip() or content[place : place + 1] != "]":
             raise json.JSONDecodeError("Extra data" if place < len(content) else "Expecting ']'", content, place)
     if not lines:
-        raise InputError(f"{source.label} is an empty list. Check how it was written.")
+        raise InputError(f"{file.label} is an empty list. Check how it was written.")
     return b"\n".join(lines)

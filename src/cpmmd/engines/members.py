@@ -1,4 +1,4 @@
-"""Paths: the statistic of every member of a class, bandwidth by spectral parameter, for one set of relabelings.
+"""The statistic of every member of a class, bandwidth by spectral parameter, for one set of relabelings.
 
 Two engines. Over pairs of rows: distances are computed once for each geometry, kernels of neighbouring bandwidths by squaring
 (the grid's ratio is sqrt(2)); exact, and quadratic in the rows. Over landmarks (:mod:`cpmmd.engines.landmarks`): what
@@ -21,7 +21,7 @@ from cpmmd.engines.memory import TILE_ROWS, plan_tiles
 from cpmmd.engines.tiles import tile_statistics, tile_sums
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily
-from cpmmd.kernels.tilers import Tiler, path_tiler, tiler_for
+from cpmmd.kernels.tilers import Tiler, grid_tiler, tiler_for
 from cpmmd.statistics.forms import form_of
 
 PAIR_ROWS = 4096  # of a pool, up to which the squared MMD is taken over all pairs of rows
@@ -34,7 +34,7 @@ UNREGULARISED = float("inf")  # the spectral parameter of the squared MMD
 
 
 @dataclass(frozen=True, eq=False)
-class MemberPath:
+class KernelMembers:
     """One class under all relabelings: member j has ``bandwidths[j]`` and ``gammas[j]``, the observed labeling is at b = 0.
 
     Bandwidths so narrow that rows have too few effective neighbours on average are left out.
@@ -48,14 +48,14 @@ class MemberPath:
     landmarks: Array | None = None
 
     @classmethod
-    def plain(cls, family: ScaleFamily, bandwidths: Array, mmd2: Array) -> MemberPath:
-        """Return a path of bandwidths alone."""
+    def plain(cls, family: ScaleFamily, bandwidths: Array, mmd2: Array) -> KernelMembers:
+        """Return members that differ in their bandwidth alone."""
         return cls(family, bandwidths, mmd2, np.full(len(bandwidths), UNREGULARISED))
 
-    def summed(self) -> MemberPath:
-        """Return the path as one kernel, the sum of its members, each divided by its spread; named by the one in the middle."""
-        spread = self.mmd2.std(axis=1, keepdims=True)
-        total = (self.mmd2 / np.where(spread > 0, spread, 1.0)).sum(axis=0, keepdims=True)
+    def summed(self) -> KernelMembers:
+        """Return one kernel, the sum of all, each divided by its standard deviation; named by the one in the middle."""
+        deviation = self.mmd2.std(axis=1, keepdims=True)
+        total = (self.mmd2 / np.where(deviation > 0, deviation, 1.0)).sum(axis=0, keepdims=True)
         middle = slice(len(self.bandwidths) // 2, len(self.bandwidths) // 2 + 1)
         return replace(self, bandwidths=self.bandwidths[middle], gammas=self.gammas[middle], mmd2=total)
 
@@ -154,15 +154,15 @@ def bandwidth_multiples(narrowest: float, widest: float) -> Array:
     return np.asarray(widest * GRID_RATIO ** -np.arange(steps + 1))
 
 
-def geometry_paths(view: View, grids: Sequence[Grid]) -> list[MemberPath]:
-    """Return the paths of families that share one geometry, over pairs of rows; spectral parameters are not for this engine."""
+def pairwise_members(view: View, grids: Sequence[Grid]) -> list[KernelMembers]:
+    """Return the members of families that share one geometry, over pairs of rows; spectral parameters are not for this engine."""
     families = [grid.family for grid in grids]
     bandwidths = [view.unit(grid.family) * grid.multiples for grid in grids]
     copies = max(getattr(family, "degree", 1) for family in families)
-    sums = _pair_sums(view, path_tiler(families, bandwidths, view.sample), copies)
+    sums = _pair_sums(view, grid_tiler(families, bandwidths, view.sample), copies)
     edges = np.cumsum([0, *map(len, bandwidths)])
     return [
-        _path(grid, some[:: grid.stride], sums[start : stop : grid.stride], view.layout)
+        _members_of(grid, some[:: grid.stride], sums[start : stop : grid.stride], view.layout)
         for grid, some, (start, stop) in zip(grids, bandwidths, pairwise(edges), strict=True)
     ]
 
@@ -180,9 +180,9 @@ def _pair_sums(view: View, tiler: Tiler, copies: int = 1) -> Array:
     return tile_sums(view.load, tiler, view.layout, plan_tiles(view.memory_limit, tile_rows=rows, fewest=rows, **sizes))
 
 
-def _path(grid: Grid, bandwidths: Array, sums: Array, layout: Layout) -> MemberPath:
-    """Return the path of one family from its sums over units, without the bandwidths that see too few."""
+def _members_of(grid: Grid, bandwidths: Array, sums: Array, layout: Layout) -> KernelMembers:
+    """Return the members of one family from their sums over units, without the bandwidths that see too few."""
     rows, own = len(layout.rows), 0.0 if form_of(layout).unbiased else 1.0  # a design's sums have each row with itself
     count = grid.usable(sums.sum(axis=(1, 2)) / rows - own, rows)
     values = np.array([tile_statistics(matrix, layout)[0] for matrix in sums[:count]])
-    return MemberPath.plain(grid.family, bandwidths[:count], values)
+    return KernelMembers.plain(grid.family, bandwidths[:count], values)

@@ -132,7 +132,7 @@ def file_limit(text: str | None = None) -> FileLimit:
 
 
 @dataclass(frozen=True)
-class Source:
+class InputFile:
     """A file that exists, or bytes in memory; ``member`` is the array or sheet asked for in it."""
 
     label: str
@@ -146,8 +146,8 @@ class Source:
 
     def read(self, size: int = -1) -> bytes:
         """Return all bytes, or the first ones."""
-        with self.open() as file:
-            return file.read(size)
+        with self.open() as stream:
+            return stream.read(size)
 
     def head(self) -> bytes:
         """Return the first bytes, enough to recognise a format."""
@@ -180,21 +180,21 @@ def is_packed(head: bytes) -> bool:
     return head.startswith((GZIP, ZSTANDARD))
 
 
-def unpack(source: Source, limit: FileLimit) -> bytes:
-    """Return what a source holds that gzip or zstandard compressed."""
+def unpack(file: InputFile, limit: FileLimit) -> bytes:
+    """Return what a file holds that gzip or zstandard compressed."""
     try:
-        with source.open() as file:
-            return drain(_unpacked(file, source.head()), f"{source.label}, unpacked,", limit)
+        with file.open() as stream:
+            return drain(_unpacked(stream, file.head()), f"{file.label}, unpacked,", limit)
     except (EOFError, zlib.error, OSError) as error:
-        what = "gzip" if source.head().startswith(GZIP) else "zstandard"
-        raise InputError(f"{source.label} is not a complete {what} file ({reason(error)}). Copy or download it again.") from error
+        what = "gzip" if file.head().startswith(GZIP) else "zstandard"
+        raise InputError(f"{file.label} is not a complete {what} file ({reason(error)}). Copy or download it again.") from error
 
 
-def unpacked_head(source: Source) -> bytes:
-    """Return the beginning of what a compressed source holds; empty where it is damaged."""
+def unpacked_head(file: InputFile) -> bytes:
+    """Return the beginning of what a compressed file holds; empty where it is damaged."""
     try:
-        with source.open() as file:
-            return next(_unpacked(file, source.head()), b"")[:HEAD]
+        with file.open() as stream:
+            return next(_unpacked(stream, file.head()), b"")[:HEAD]
     except (EOFError, zlib.error, OSError):
         return b""
 
@@ -216,16 +216,16 @@ def in_chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def _unpacked(file: BinaryIO, head: bytes) -> Iterator[bytes]:
+def _unpacked(stream: BinaryIO, head: bytes) -> Iterator[bytes]:
     """Yield the contents. A file that ends within a zstandard frame is damaged, which a plain stream would not report."""
     if head.startswith(GZIP):
-        with gzip.GzipFile(fileobj=file) as unpacked:
+        with gzip.GzipFile(fileobj=stream) as unpacked:
             yield from in_chunks(unpacked.read)
         return
     zstandard = package("zstandard", "Reading .zst files", "files")
     frame, held = None, b""
     try:
-        while held := held or file.read(PIECE):
+        while held := held or stream.read(PIECE):
             if frame is None:
                 frame = zstandard.ZstdDecompressor().decompressobj()
             if piece := frame.decompress(held):
