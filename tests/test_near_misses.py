@@ -125,7 +125,7 @@ def files(tmp_path):
 
 
 def test_a_url_is_no_file(files):
-    refused(run("test", "https://example.org/a.csv", files / "b.csv"), "Got the URL 'https://example.org/a.csv'; download it")
+    refused(run("test", "nowhere://example.org/a.csv", files / "b.csv"), "'nowhere://example.org/a.csv' cannot be reached")
 
 
 def test_a_column_that_is_dropped_is_not_advised_to_be_dropped(files):

@@ -12,7 +12,7 @@ from itertools import chain
 from os import PathLike, fspath
 from typing import Any
 
-from cpmmd.data.files.source import first_line
+from cpmmd.data.files.input_file import first_line
 from cpmmd.errors import CpmmdError, InputError
 
 ORDER_KEPT = ("Project", "Filter", "SubqueryAlias", "View")  # nodes of a Spark plan that leave rows in their order

@@ -27,7 +27,7 @@ import numpy as np
 from cpmmd.data.files import options
 from cpmmd.data.files.input_file import BYTES_A_COLUMN, FileLimit, InputFile, column, first_line, polars, reading, refusal
 from cpmmd.data.files.options import ReadOptions
-from cpmmd.data.files.sample import FileSample, infer_types, suspect
+from cpmmd.data.files.sample import FileSample, RawFrame, suspect
 from cpmmd.data.numbers import Values
 from cpmmd.errors import InputError
 
@@ -252,7 +252,7 @@ def _read(file: InputFile, kind: str, limit: FileLimit) -> str | None:
     return None
 
 
-def read_frame(file: InputFile, options: ReadOptions, kind: str) -> FileSample:
+def read_frame(file: InputFile, options: ReadOptions, kind: str) -> RawFrame:
     """Read a Parquet file, or an Arrow (Feather, IPC) file or stream."""
     what = "a Parquet file" if kind == PARQUET else "an Arrow file"
     if kind == ARROW and not file.head().startswith(ARROW_FILE):
@@ -264,7 +264,7 @@ def read_frame(file: InputFile, options: ReadOptions, kind: str) -> FileSample:
         _check_size(file, kind, limit)
         frame, nested = _load(file, kind)
         wrong = [suspect(NESTED, name, file.label, dtype=dtype) for name, dtype in nested.items()]
-        return infer_types(frame, file.label, options, [], typed=True, suspects=wrong)
+        return RawFrame(frame, file.label, typed=True, suspects=tuple(wrong))
 
 
 def read_npy(file: InputFile, limit: FileLimit) -> FileSample:

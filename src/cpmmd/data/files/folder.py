@@ -13,10 +13,10 @@ import numpy as np
 
 from cpmmd.core.arrays import Rows
 from cpmmd.core.text import bytes_in_words, pluralize
+from cpmmd.data.files.input_file import PACKED, column, polars, reading, reason
 from cpmmd.data.files.options import EXTENSIONS, ReadOptions
 from cpmmd.data.files.remote import is_remote, list_remote
 from cpmmd.data.files.sample import SETTINGS, FileSample, RawFrame, suspect
-from cpmmd.data.files.source import PACKED, column, polars, reading, reason
 from cpmmd.errors import InputError, Note, name_some
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def find_files(name: str, form: str | None = None) -> FileList | None:
             found = [path for path in glob.glob(name, recursive=True) if not Path(path).is_dir()]
         else:
             found = None
+    except InputError:
+        raise
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise InputError(f"{name!r} cannot be opened ({reason(error)}). Check the name and its permissions.") from error
     if found is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cpmmd.data.files.source import FileLimit, drain, first_line, in_chunks, package
+from cpmmd.data.files.input_file import FileLimit, drain, first_line, in_chunks, package
 from cpmmd.errors import CpmmdError, InputError
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::[A-Za-z0-9+.:-]+)?://")
