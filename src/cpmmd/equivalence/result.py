@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cpmmd.core.arrays import Array
+from cpmmd.core.metrics import Measured
 from cpmmd.core.near_names import NearNames
 from cpmmd.core.plain import NoTruthValue, PlainDict, PlainValue, plain_dict
 from cpmmd.core.text import NAME, pluralize, sanitize
@@ -45,7 +47,7 @@ class EquivalenceExplanation(NoTruthValue, PlainValue):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EquivalenceResult(NoTruthValue, NearNames):
+class EquivalenceResult(NoTruthValue, NearNames, Measured):
     """The answer of an equivalence test.
 
     Examples
@@ -154,6 +156,11 @@ class EquivalenceResult(NoTruthValue, NearNames):
         names = ("margin", "reject", "pvalue", "alpha", "statistic", "exact", "sizes", "seed", "notes")
         names += ("largest", "auc_bound", "columns", "joint", *(("null_distribution",) if null_distribution else ()))
         return plain_dict({"method": "equivalence", **{name: getattr(self, name) for name in names}})
+
+    def _measures(self) -> Mapping[str, float | None]:
+        m, n = self.sizes
+        own = {name: getattr(self, name) for name in ("pvalue", "reject", "alpha", "margin", "largest", "auc_bound")}
+        return {**own, "rows_x": m, "rows_y": n, "columns": len(self.columns)}
 
     def __str__(self) -> str:
         repeat = [] if self.seed is None else [("repeat with", f"rng={self.seed}")]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.metrics import Measured
 from cpmmd.core.plain import NoTruthValue, PlainDict, PlainValue
 from cpmmd.core.text import LINE, number_format, pluralize, sanitize
 from cpmmd.data.preparation import MISSING
@@ -57,7 +58,7 @@ class AUC(PlainValue):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation(NoTruthValue, PlainValue):
+class Explanation(NoTruthValue, PlainValue, Measured):
     """Where two samples differ, and how much."""
 
     document = (
@@ -121,6 +122,11 @@ class Explanation(NoTruthValue, PlainValue):
     def to_dict(self) -> PlainDict:
         """Return the explanation in plain JSON types."""
         return {**super().to_dict(), "notes": self._all_notes}
+
+    def _measures(self) -> Mapping[str, float | None]:
+        auc = (None, None, None) if self.auc is None else (self.auc.value, self.auc.low, self.auc.high)
+        differing = {"differing_columns": len(self.differing), "differing_pairs": len(self.differing_pairs)}
+        return {**dict(zip(("auc", "auc_low", "auc_high"), auc, strict=True)), **differing}
 
     if not TYPE_CHECKING:  # the checker knows the attributes there are
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 import msgspec
 import numpy as np
 
+from cpmmd.core.metrics import Measured
 from cpmmd.core.near_names import NearNames
 from cpmmd.core.plain import Count, InMemory, NoTruthValue, PlainDict, PlainValue, from_plain
 from cpmmd.core.text import pluralize
@@ -33,7 +34,7 @@ LEADING = 3  # columns named
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class BatchAnswer(NoTruthValue, NearNames, PlainValue):
+class BatchAnswer(NoTruthValue, NearNames, PlainValue, Measured):
     """The answer about one batch; :meth:`to_dict` is the record that a history keeps, all else lives with the test."""
 
     document: ClassVar[tuple[str, ...]] = tuple(COLUMNS)
@@ -80,6 +81,9 @@ class BatchAnswer(NoTruthValue, NearNames, PlainValue):
     def differs(self) -> bool:
         """Whether the batch differs."""
         return self.reject
+
+    def _measures(self) -> Mapping[str, float | None]:
+        return {name: getattr(self, name) for name in ("pvalue", "adjusted", "reject", "statistic", "auc", "rows")}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>"
@@ -207,6 +211,11 @@ class MonitorAnswer(BatchAnswer):
     def to_dict(self) -> PlainDict:
         """Return the record of the batch in plain JSON types: what a history keeps and a series shows."""
         return {**super().to_dict(), "since": None if self.since is None else self.since.name}
+
+    def _measures(self) -> Mapping[str, float | None]:
+        own = {name: getattr(self, name) for name in ("alarm", "wealth", "evalue", "level", "episode")}
+        counted = {"wealth_limit": 1 / self.alpha, "batch": self.number, "since_batch": self.since_number or 0}
+        return {**super()._measures(), **own, **counted}
 
     def __str__(self) -> str:
         since = "" if self.since is None else f" since {in_one_line(self.since.name)}"

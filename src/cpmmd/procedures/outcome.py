@@ -6,13 +6,14 @@ Explanations and reports are made from results, and so stand above them; a resul
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.metrics import Measured
 from cpmmd.core.near_names import NearNames
 from cpmmd.core.plain import NoTruthValue, PlainDict, plain_dict
 from cpmmd.core.text import SAMPLES, pluralize, sanitize
@@ -148,7 +149,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TestResult(NoTruthValue, NearNames):
+class TestResult(NoTruthValue, NearNames, Measured):
     """The answer of a two-sample test.
 
     Attributes
@@ -442,6 +443,11 @@ class TestResult(NoTruthValue, NearNames):
         if null_distribution:
             answer["null_distribution"] = self.null_distribution
         return plain_dict(answer)
+
+    def _measures(self) -> Mapping[str, float | None]:
+        m, n = self.sizes
+        own = {name: getattr(self, name) for name in ("pvalue", "reject", "alpha", "statistic")}
+        return {**own, "rows_x": m, "rows_y": n, "columns": self.n_columns}
 
     @property
     def facts(self) -> list[tuple[str, str]]:
