@@ -177,7 +177,7 @@ BAD = {
     "latin-1 header": ("a.csv", "café,b\n1,2\n".encode("latin-1"), "must be UTF-8"),
     "utf-16": ("a.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16.*encoding='utf-16'"),
     "binary": ("a.csv", b"\x00\x01\x02", "NUL bytes"),
-    "old mac": ("a.csv", "a,b\r1,2\r3,4\r", "line ends"),
+    "old mac": ("a.csv", "a,b\r1,2\r3,4\r", "line endings"),
     "mixed": (
         "a.csv",
         "a,b\n1,2\nabc,3\n4,5\n",

@@ -150,8 +150,8 @@ def test_pairs_left_out_for_missing_values_are_noted_once(files):
         (files / f"{name}{name}.csv").write_text("\n".join(text) + "\n")
     options = ("--pair-by", "id", "--missing", "drop", *QUICK)
     result = run("test", files / "aa.csv", files / "dd.csv", *options)
-    assert result.stdout.count("left out whole") == 1
-    assert "2 pairs left out whole: their other rows had missing values" in result.stdout
+    assert result.stdout.count("pairs were left out") == 1
+    assert "2 pairs were left out, because their other rows had missing values" in result.stdout
 
 
 def test_the_page_and_the_help_agree_on_the_exit_code_without_batches(files):

@@ -29,7 +29,7 @@ MIXTURE = (
     "row {row} (counted from 0). Correct it, or convert the column with .astype(str) to take its values as categories."
 )
 TOO_LONG = (
-    "Whole numbers must be within 2^53 of zero, or they would be rounded. {where}{sample} has longer ones; if they are "
+    "Whole numbers must be within 2^53 of zero, or they would be rounded. {where}{sample} has larger ones; if they are "
     "identifiers, leave them out or pass them as text."
 )
 COMPLEX = "A sample must hold real numbers. Complex data not supported: {sample} has {dtype}; pass two columns for each."

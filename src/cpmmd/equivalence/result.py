@@ -146,12 +146,12 @@ class EquivalenceResult(NoTruthValue, NearNames, Measured):
         Parameters
         ----------
         null_distribution : bool
-            Whether to put in the draws at the margin, which are many.
+            Whether to include the draws at the margin, which are many.
 
         Returns
         -------
         dict
-            Without the data; what is infinite is None.
+            Without the data; infinite values are None.
         """
         names = ("margin", "reject", "pvalue", "alpha", "statistic", "exact", "sizes", "seed", "notes")
         names += ("largest", "auc_bound", "columns", "joint", *(("null_distribution",) if null_distribution else ()))
@@ -191,8 +191,10 @@ def _up_to(shift: float) -> str:
 # The report of an equivalence test, without pictures.
 
 
-QUESTION = "Are the two samples the same for this purpose?"
-LEVEL = "for many rows: from 50 rows on, samples that differ by the margin were called equivalent at most that often"
+QUESTION = "Are the two samples equivalent within the margin?"
+LEVEL = (
+    "asymptotic: in simulations with 50 rows or more, samples that differ by the margin were called equivalent at most this often"
+)
 
 
 def _page(result: EquivalenceResult, *, title: str | None, command: str | None) -> Page:
@@ -215,7 +217,7 @@ def _page(result: EquivalenceResult, *, title: str | None, command: str | None) 
     )
     table = Table.of(
         "columns",
-        f"Differences (second sample less first) in standard deviations, with {1 - 2 * result.alpha:.0%} confidence intervals",
+        f"Differences (second sample minus first) in standard deviations, with {1 - 2 * result.alpha:.0%} confidence intervals",
         [
             ("Column", "text", [column.name for column in result.columns]),
             ("What differs", "text", [column.meaning for column in result.columns]),

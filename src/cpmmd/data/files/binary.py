@@ -114,7 +114,7 @@ class _Reader:
         self._errors.seek(0)
         if (found := NO_ROOM.search(self._errors.read())) and int(found[1]) < MOST_ASKED:
             return TOO_MUCH
-        return f"its sizes or contents are damaged and end the process that reads it, with code {code}"
+        return f"its sizes or contents are damaged: the process that read it ended with code {code}"
 
     @property
     def alive(self) -> bool:
@@ -242,7 +242,7 @@ def _read(file: InputFile, kind: str, limit: FileLimit) -> str | None:
     texts = 0
     for series in (column(frame, name) for name in frame.columns):
         if int(series.is_null().sum()) != series.null_count():
-            raise ValueError("it miscounts its missing values")
+            raise ValueError("its count of missing values is wrong")
         if series.dtype in (pl.String, pl.Categorical, pl.Enum):
             texts += _text_bytes(series)
         else:

@@ -67,7 +67,7 @@ def _check_text(file: InputFile, limit: FileLimit) -> bytes:
         nul = "{file} is not text: it holds NUL bytes. Check the file, or set its {setting}."
         raise InputError(nul, file=label, setting=ParameterReference("format"))
     if b"\r" in head and b"\n" not in head:
-        raise InputError(f"{label} has line ends of old Macs. Convert them with: tr '\\r' '\\n'")
+        raise InputError(f"{label} has line endings of old Macs. Convert them with: tr '\\r' '\\n'")
     marks = sum(head.count(mark) for mark in (b",", b"\t", b";", b"\n"))  # about one a value
     limit.check_numbers(file.size * max(marks, 1) / max(len(head), 1), label, besides=file.size)
     return head
@@ -131,7 +131,7 @@ def without_filling(frame: DataFrame, label: str, notes: list[str]) -> DataFrame
         raise InputError(f"Every column must have a name. The first of {label} {index}")
     counts = first.dtype.is_integer() and first.eq_missing(pl.int_range(len(frame), eager=True)).all()
     is_index = "numbers the rows" if counts else "is an index"
-    notes.append(f"the nameless first column of {label} {is_index}: left out")
+    notes.append(f"the nameless first column of {label} {is_index}, and is left out")
     return frame.drop(NAMELESS)
 
 
