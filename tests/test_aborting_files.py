@@ -55,7 +55,7 @@ def test_a_file_that_ends_its_reader_gets_a_sentence(tmp_path, name, monkeypatch
     content = DEADLY[name]()
     if name == "a.arrow" and reads_rightly(tmp_path, content):
         pytest.skip("this polars reads the file rightly")
-    with pytest.raises(InputError, match=r"cannot be read as .* end the process that reads it, with code -6"):
+    with pytest.raises(InputError, match=r"cannot be read as .* the process that read it ended with code -6"):
         read_file(written(tmp_path, name, content))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
     with pytest.raises(InputError, match="end the process"):

@@ -98,7 +98,7 @@ def test_unknown_layers_ask_for_a_bound_and_take_it():
     ("net", "message"),
     [
         (nn.Linear(5, 2), "could not take rows of shape"),
-        (nn.Sequential(nn.Linear(6, 2), nn.Flatten(0)), "one feature vector a row"),
+        (nn.Sequential(nn.Linear(6, 2), nn.Flatten(0)), "one feature vector per row"),
         (nn.Identity(), "nothing to train"),
     ],
 )

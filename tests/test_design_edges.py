@@ -141,10 +141,10 @@ def test_a_pair_with_a_missing_value_is_dropped_whole():
     found = two_sample_test(gappy_x, gappy_y, missing="drop", **how)
     by_hand = two_sample_test(*(frame[~frame["id"].isin([3, 5, 7])] for frame in (x, y)), **how)
     assert (found.statistic, found.pvalue) == (by_hand.statistic, by_hand.pvalue)
-    assert "2 pairs left out whole: their other rows had missing values" in found.notes
+    assert "2 pairs were left out, because their other rows had missing values" in found.notes
     assert set(x["id"].to_numpy()[found.evidence.pool.kept[:27]]) == set(range(30)) - {3, 5, 7}
     one = two_sample_test(gappy_x, y, missing="drop", **how)
-    assert "1 pair left out whole: its other row had missing values" in one.notes
+    assert "1 pair was left out, because its other row had missing values" in one.notes
     batch = DriftDetector("median", pairs="id", missing="drop", rng=0).fit(x).test(gappy_y)
     assert str(batch.result.design) == "27 pairs"
 
@@ -155,7 +155,7 @@ def test_pairs_that_never_had_a_partner_are_refused_whatever_was_dropped():
     with pytest.raises(InputError, match="1 is in one only: '9'"):
         two_sample_test(gappy, y[y["id"] != 9], pairs="id", missing="drop", method="median", rng=0)
     halves = x.assign(a=x["a"].where(x["id"] < 15)), y.assign(a=y["a"].where(y["id"] >= 15))
-    with pytest.raises(InputError, match="No pair has; try missing='impute'"):
+    with pytest.raises(InputError, match="Every pair has some; try missing='impute'"):
         two_sample_test(*halves, pairs="id", missing="drop", method="median", rng=0)
 
 

@@ -47,7 +47,7 @@ ROWS_X, ROWS_Y = RNG.normal(size=(32, 2)), RNG.normal(size=(27, 2))
                 "groups": (np.repeat(np.arange(8), 4), np.repeat(np.arange(10, 19), 3)),
                 "strata": (np.arange(32) % 2, np.arange(27) % 2),
             },
-            "Each group must belong to one stratum. 17 are in several",
+            "Each group must belong to one stratum. 17 are in more than one stratum",
         ),
     ],
 )

@@ -188,7 +188,7 @@ def test_a_unit_set_by_a_few_rows_is_said():
     x, y = RNG.normal(size=(2, 200))
     assert not equivalence_test(x, y, margin=0.3, rng=0).notes
     x[0] = 1e6
-    assert "extreme rows set the standard deviation of '0'" in equivalence_test(x, y, margin=0.3, rng=0).notes[0]
+    assert "extreme rows dominate the standard deviation of '0'" in equivalence_test(x, y, margin=0.3, rng=0).notes[0]
 
 
 def test_many_rows_are_drawn_for_the_kernel_and_it_is_said(monkeypatch):
@@ -196,7 +196,7 @@ def test_many_rows_are_drawn_for_the_kernel_and_it_is_said(monkeypatch):
         monkeypatch.setattr(f"{module}.MOST_ROWS", 100)
     result = equivalence_test(*RNG.normal(size=(2, 150, 1)), margin=0.3, rng=0)
     assert result.joint.rows == (100, 100)
-    assert "100 rows of a sample, drawn at random" in result.notes[0]
+    assert "100 rows of each sample, drawn at random" in result.notes[0]
 
 
 def test_results_print_pickle_report_and_repeat(tmp_path):

@@ -371,7 +371,7 @@ def rows_of(**columns):
 
 
 SUSPICIOUS = {
-    "counter": ({"n": (np.arange(60), np.arange(60, 120))}, "counts the rows"),
+    "counter": ({"n": (np.arange(60), np.arange(60, 120))}, "numbers the rows"),
     "index": ({"Unnamed: 0": (np.arange(60), np.arange(60))}, "counts the rows"),
     "id": ({"user_id": (RNG.permutation(60) * 7, 1000 + RNG.permutation(60) * 3)}, "like an identifier"),
     "text id": ({"k": ([f"a{i}" for i in range(60)], [f"b{i}" for i in range(60)])}, "like an identifier"),

@@ -206,7 +206,7 @@ BAD = {
     "ragged": ([[1, 2], [3]], np.ones((5, 2)), "rectangular|real numbers"),
     "kinds": (pl.DataFrame({"a": [1, 2]}), pl.DataFrame({"a": ["u", "v"]}), "one kind"),
     "list column": (pl.DataFrame({"a": [[1], [2]]}), pl.DataFrame({"a": [[1], [2]]}), "type List"),
-    "lazy": (pl.LazyFrame({"a": [1, 2]}), pl.DataFrame({"a": [1, 2]}), "collect"),
+    "lazy": (pl.LazyFrame({"a": [1, 2]}).select("b"), pl.DataFrame({"a": [1, 2]}), "could not be read by polars"),
     "image shapes": (np.zeros((5, 2, 3)), np.zeros((5, 3, 2)), "one shape"),
     "frame and array": (pl.DataFrame({"a": ["u", "v"]}), np.ones((2, 1)), "both samples as data frames"),
     "none": (None, np.ones((5, 1)), "array of rows"),

@@ -177,7 +177,7 @@ BAD = {
     "latin-1 header": ("a.csv", "café,b\n1,2\n".encode("latin-1"), "must be UTF-8"),
     "utf-16": ("a.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16.*encoding='utf-16'"),
     "binary": ("a.csv", b"\x00\x01\x02", "NUL bytes"),
-    "old mac": ("a.csv", "a,b\r1,2\r3,4\r", "line ends"),
+    "old mac": ("a.csv", "a,b\r1,2\r3,4\r", "line endings"),
     "mixed": (
         "a.csv",
         "a,b\n1,2\nabc,3\n4,5\n",
@@ -240,8 +240,8 @@ def test_a_missing_path_names_a_near_one(tmp_path):
         read_file(str(tmp_path / "nowhere" / "a.csv"))
 
 
-def test_a_directory_is_no_file(tmp_path):
-    with pytest.raises(InputError, match="is a directory"):
+def test_a_directory_without_files_is_refused(tmp_path):
+    with pytest.raises(InputError, match="A folder must hold files of a sample"):
         read_file(str(tmp_path))
 
 

@@ -34,7 +34,7 @@ def test_the_answer_does_not_depend_on_the_limit(method):
 
 
 def test_relabelings_that_do_not_fit_are_refused():
-    with pytest.raises(CpmmdError, match="Permutations may take a quarter of the memory"):
+    with pytest.raises(CpmmdError, match="Permutations may take at most a quarter of the memory limit"):
         two_sample_test(X, Y, method="mmdfuse", rng=0, n_permutations=10_000_000, memory_limit="100MB")
 
 

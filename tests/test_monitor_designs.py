@@ -86,7 +86,7 @@ def test_batches_of_few_groups_add_up_though_none_could_reject_by_itself():
 def test_what_a_design_cannot_be_is_said():
     rng = np.random.default_rng(7)
     monitor = DriftMonitor("median", groups="patient", n_permutations=99, rng=0).fit(patients(rng, 0, 20))
-    with pytest.raises(InputError, match="at least 2 groups with groups"):
+    with pytest.raises(InputError, match="with groups, at least 2 groups"):
         monitor.update(patients(rng, 500, 1))
     with pytest.raises(InputError, match="'p3'"):
         monitor.update(patients(rng, 3, 6))

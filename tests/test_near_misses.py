@@ -17,10 +17,6 @@ X, Y = RNG.normal(size=(60, 2)), RNG.normal(size=(50, 2))
 FRAME = pd.DataFrame(X, columns=["age", "patient"])
 
 
-class DuckDBPyRelation:
-    """What DuckDB calls its relations."""
-
-
 def detector():
     return DriftDetector("median", n_permutations=99, rng=0).fit(FRAME)
 
@@ -37,9 +33,14 @@ MISTAKES = {
     "pairs of a monitor": (lambda _: DriftMonitor(pairs="id"), "DriftMonitor has no parameter 'pairs'. Known: method, alpha"),
     "one frame": (lambda _: detector().check(FRAME), "must map names to rows, such as {'monday': frame}; for a single batch"),
     "a list": (lambda _: detector().check([FRAME]), "Got 'list' instead"),
-    "a path": (lambda _: two_sample_test("a.csv", Y), "Sample x must be an array of rows or a data frame. Got 'a.csv'; read it"),
-    "a URL": (lambda _: DriftMonitor().fit("https://example.org/a.csv"), "such as pandas.read_csv('https://example.org/a.csv')"),
-    "a relation": (lambda _: two_sample_test(DuckDBPyRelation(), Y), "Got a DuckDB relation instead; call .df() on it first"),
+    "a path": (
+        lambda _: two_sample_test("nowhere/a.csv", Y),
+        "There is no file 'nowhere/a.csv'. There is no folder 'nowhere' either",
+    ),
+    "a URL": (
+        lambda _: DriftMonitor().fit("nowhere://example.org/a.csv"),
+        "'nowhere://example.org/a.csv' cannot be reached (Protocol not",
+    ),
     "groups": (
         lambda _: DriftDetector(groups="pateint").fit(FRAME),
         "Unknown column in groups: 'pateint'. Did you mean 'patient'?",
@@ -124,7 +125,7 @@ def files(tmp_path):
 
 
 def test_a_url_is_no_file(files):
-    refused(run("test", "https://example.org/a.csv", files / "b.csv"), "Got the URL 'https://example.org/a.csv'; download it")
+    refused(run("test", "nowhere://example.org/a.csv", files / "b.csv"), "'nowhere://example.org/a.csv' cannot be reached")
 
 
 def test_a_column_that_is_dropped_is_not_advised_to_be_dropped(files):
@@ -149,8 +150,8 @@ def test_pairs_left_out_for_missing_values_are_noted_once(files):
         (files / f"{name}{name}.csv").write_text("\n".join(text) + "\n")
     options = ("--pair-by", "id", "--missing", "drop", *QUICK)
     result = run("test", files / "aa.csv", files / "dd.csv", *options)
-    assert result.stdout.count("left out whole") == 1
-    assert "2 pairs left out whole: their other rows had missing values" in result.stdout
+    assert result.stdout.count("pairs were left out") == 1
+    assert "2 pairs were left out, because their other rows had missing values" in result.stdout
 
 
 def test_the_page_and_the_help_agree_on_the_exit_code_without_batches(files):

@@ -72,7 +72,7 @@ def test_a_column_that_names_groups_rows_or_times_is_noticed():
 
 
 def _repeats(x, y):
-    return [note for note in read_pool(x, y).notes if "repeat another row of it exactly" in note]
+    return [note for note in read_pool(x, y).notes if "repeat another row of the same sample exactly" in note]
 
 
 def test_copied_rows_are_noticed():

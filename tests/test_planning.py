@@ -151,11 +151,11 @@ def test_tables_print_and_turn_into_json():
     [
         (
             Range(233, 180, 420),
-            "About 240 rows of each for power 0.80, beyond the pilot (between 180 and 420, given this pilot).",
+            "About 240 rows of each sample for power 0.80, beyond the pilot (between 180 and 420, given this pilot).",
         ),
-        (Range(61, 44, 88), "About 61 rows of each for power 0.80 (between 44 and 88, given this pilot)."),
-        (Range(130, 24, math.inf), "no clear difference: perhaps 130 rows"),
-        (Range(math.inf, 900, math.inf), "no difference to plan for: more than 900 rows"),
+        (Range(61, 44, 88), "About 61 rows of each sample for power 0.80 (between 44 and 88, given this pilot)."),
+        (Range(130, 24, math.inf), "no clear difference: power 0.80 may need 130 rows"),
+        (Range(math.inf, 900, math.inf), "no difference to plan for: power 0.80 needs more than 900 rows"),
     ],
 )
 def test_the_answer_is_a_sentence(needed, words):
@@ -225,7 +225,7 @@ def test_an_obvious_difference_still_takes_rows_enough_to_reject():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 2)), rng.normal(8, 1, size=(60, 2))
     table = power_from_pilot(x, y, [8], method="median", repetitions=10, rng=0)
-    assert table.sentence.startswith("About 4 rows of each for power 0.80 (between 4 and ")
+    assert table.sentence.startswith("About 4 rows of each sample for power 0.80 (between 4 and ")
     assert two_sample_test(x[:4], y[:4], method="median", rng=0).reject
     assert not two_sample_test(x[:3], y[:3], method="median", rng=0).reject
     pairs = power_from_pilot(x, y, [8], method="median", repetitions=10, rng=0, pairs=(np.arange(60), np.arange(60)))

@@ -137,7 +137,7 @@ def test_detectors_with_an_example_and_monitors_take_one(tmp_path):
         ("pca", "must be None or a scikit-learn transformer"),
         (PCA(100), "could not fit 200 rows"),
         (FunctionTransformer(np.log), "finite numbers"),
-        (FunctionTransformer(lambda rows: rows[:3]), "must make a row of finite numbers of each row"),
+        (FunctionTransformer(lambda rows: rows[:3]), "must turn each row into a row of finite numbers"),
     ],
     ids=["class", "text", "too many", "not finite", "other rows"],
 )
@@ -154,5 +154,5 @@ def test_classes_of_columns_do_not_look_past_a_transformer():
     result = two_sample_test(*frames, preprocess=PCA(2), n_permutations=19, rng=0)
     assert not any("column" in path.name for path in result.classes)
     assert [column.name for column in result.explain().columns if column.name in "abcde"]
-    with pytest.raises(CpmmdError, match=r"Classes of columns compare columns as they came\. Got preprocess="):
+    with pytest.raises(CpmmdError, match=r"Classes of columns compare the original columns\. Got preprocess="):
         two_sample_test(*frames, method=FullSampleTest(classes=(ColumnsClass(),)), preprocess=PCA(2), rng=0)

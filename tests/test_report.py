@@ -96,7 +96,7 @@ def test_the_class_of_the_statistic_and_that_of_the_kernel_are_both_named(differ
     printed = str(differing)
     assert f"class        {best.name}, which gives the statistic" in printed
     assert f"kernel       {differing.kernel} on {chosen.coordinates}" in printed
-    assert f"Its own score less penalty, {own}, also exceeds the statistic of every other permutation." in printed
+    assert f"Its own score minus penalty, {own}, also exceeds the statistic of every other permutation." in printed
 
 
 def test_where_the_kernel_gives_the_statistic_nothing_is_added():

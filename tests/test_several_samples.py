@@ -104,5 +104,6 @@ def test_notices_look_into_every_sample():
     assert block_length(pool).rows > 20
     names = {s: pd.DataFrame({"v": rng.normal(size=40), "who": np.repeat([f"{s}{i}" for i in range(10)], 4)}) for s in "abc"}
     assert any(
-        "its 10, 10 and 10 values repeat inside a sample and are never in two" in note for note in read_samples(names).notes
+        "its 10, 10 and 10 values repeat within a sample and never occur in two samples" in note
+        for note in read_samples(names).notes
     )

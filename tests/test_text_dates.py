@@ -101,7 +101,7 @@ def test_a_date_that_does_not_exist_is_refused_with_its_row(tmp_path, values, st
 
 @pytest.mark.parametrize("form", ["%Y", "%m/%d", "%Y%m%d", "%Q", "", "noon", "%d/%m/%Y %"])
 def test_a_form_must_say_the_day(form):
-    with pytest.raises(InputError, match=r"day, month and year in the codes of strptime.*date_format="):
+    with pytest.raises(InputError, match=r"day, month and year in strptime codes.*date_format="):
         DateStyle(format=form)
 
 

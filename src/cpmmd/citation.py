@@ -26,7 +26,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
 
 
 def cite(thing: object = None) -> str:
-    """Return the BibTeX of a method, kernel, criterion, result or data set; of the package itself without one.
+    """Return the BibTeX entries of a method, kernel, criterion, result or data set; without an argument, those of the package.
 
     Parameters
     ----------

@@ -170,7 +170,7 @@ class InputError(CpmmdError, ValueError):
 
 
 class TooFewUnitsError(InputError):
-    """The groups, pairs or blocks of a design are so few that a test of them could never reject."""
+    """The groups, pairs or blocks of a design are too few for the test ever to reject."""
 
 
 class UnknownNameError(CpmmdError, ValueError):
@@ -194,7 +194,7 @@ class CpmmdWarning(Sentence, UserWarning):
 
 
 class DegenerateKernelWarning(CpmmdWarning):
-    """A selected kernel sees all rows as equal, or each as unlike any other."""
+    """The kernel matrix of a selected kernel is numerically constant or the identity."""
 
 
 def unknown_name(what: str, got: object, known: Iterable[str], *, parameter: str | None = None) -> UnknownNameError:

@@ -36,7 +36,7 @@ def assert_same_distribution(
     alpha : float
         Significance level: the probability that the assertion fails although nothing changed.
     rng : int, Generator, RandomState or None
-        Source of randomness. The default seed makes the outcome repeatable: the same data always pass, or always fail.
+        Seed or generator. The default seed makes the outcome repeatable: the same data always pass, or always fail.
     names : tuple of str
         What the message calls the reference and the new data.
     **options
@@ -87,7 +87,7 @@ def assert_equivalent(
     alpha : float
         Significance level: the probability, at most, that the assertion passes although a difference reaches the margin.
     rng : int, Generator, RandomState or None
-        Source of randomness. The default seed makes the outcome repeatable.
+        Seed or generator. The default seed makes the outcome repeatable.
     missing : str
         As for :func:`cpmmd.equivalence_test`.
 

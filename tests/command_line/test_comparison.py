@@ -61,9 +61,9 @@ def test_a_note_of_the_library_names_flags_on_the_terminal_and_arguments_in_a_do
         pl.DataFrame({"u": np.cumsum(rng.normal(size=200))}).write_csv(tmp_path / f"{name}.csv")
     files = tmp_path / "a.csv", tmp_path / "b.csv"
     said = run("test", *files, *QUICK).stdout
-    assert "permute blocks of them with --blocks auto; if they belong to groups, name those with --group-by" in said
+    assert "permute blocks of them with --blocks auto; if they belong to groups, name the groups with --group-by" in said
     (note,) = document(run("test", *files, *QUICK, "--json"))["result"]["notes"]
-    assert note.endswith("permute blocks of them with blocks='auto'; if they belong to groups, name those with groups=...")
+    assert note.endswith("permute blocks of them with blocks='auto'; if they belong to groups, name the groups with groups=...")
 
 
 def test_exit_zero_is_for_scripts_that_only_want_the_answer(pair):
@@ -203,7 +203,7 @@ def test_a_column_that_says_nothing_is_named_with_the_flag_that_drops_it(tmp_pat
             frame.with_columns(row_nr=pl.int_range(first, first + len(frame))).write_csv(path)
         result = run("test", *paths, "--seed", 1)
         assert result.exit_code == code
-        assert "Suspicious 'row_nr': it counts the rows." in result.stdout
+        assert "Suspicious 'row_nr': it numbers the rows." in result.stdout
         assert "--drop row_nr" in result.stdout
         if code:
             assert "Without it no difference is found" in result.stdout

@@ -95,7 +95,7 @@ def test_a_history_keeps_batches_and_skips_known_ones(batches, tmp_path):
     assert [b["status"] for b in second] == ["known", "known", "tested"]
     third = run("check", detector, *paths, "--history", history, "--again", "--json", "--no-explain")
     assert [b["status"] for b in document(third)["batches"]] == ["tested"] * 3
-    assert "keeps its earlier record in the history" in third.stderr
+    assert "was in the history already; its earlier record is kept" in third.stderr
     known = run("check", detector, *paths, "--history", history)
     assert known.exit_code == 1  # asking again is the same answer
     assert "in history" in known.stdout

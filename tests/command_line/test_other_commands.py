@@ -15,7 +15,7 @@ def test_power(pair):
     found = document(result)["table"]
     assert [row["extrapolated"] for row in found["rows"]] == [False, False, True]
     text = run("power", *pair, "--repetitions", 5, *QUICK)
-    assert "rows of each for power 0.80" in text.stdout.splitlines()[0]
+    assert "rows of each sample for power 0.80" in text.stdout.splitlines()[0]
     refused(run("power", *pair, "--sizes", "ten"), "50,100,200")
     refused(run("power", *pair, "--sizes", "3"), "at least 8")
     refused(run("power", *pair, "--plot", "x.gif"), ".png")

@@ -62,12 +62,16 @@ def main(
 @app.command("test")
 @with_groups
 def compare(
-    files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files; one with --split-by.", show_default=False)],
+    files: Annotated[
+        list[str], typer.Argument(metavar="A B", help="Two files, or one file with --split-by.", show_default=False)
+    ],
     *,
     settings: ComparisonSettings,
-    split_by: str | None = option("Compare the groups of one file by the values of this column.", None, metavar="COLUMN"),
+    split_by: str | None = option(
+        "Split one file into groups by this column, and compare each group with the rest.", None, metavar="COLUMN"
+    ),
     margin: float | None = option(
-        "Test for equivalence instead: whether all differences are below so many standard deviations.", None, metavar="SDS"
+        "Test for equivalence instead: are all differences below this many standard deviations?", None, metavar="SDS"
     ),
     reading: ReadOptions,
     answering: OutputOptions,
@@ -84,8 +88,9 @@ def compare(
     cpmmd test before.csv after.csv --pair-by patient
     cpmmd test old.csv new.csv --group-by machine --stratify-by site
 
-    Columns are matched by name; text columns are categories. More than two groups are each compared with the rest, with
-    adjusted p-values. Exit code: 0 no difference found, 1 difference found, 2 error; with --margin 0 equivalence shown, 1 not.
+    Columns are matched by name; text columns are categories. If a file has more than two groups, each is
+    compared with the rest, with adjusted p-values. Exit code: 0 no difference found, 1 difference found, 2 error. With --margin:
+    0 equivalence shown, 1 not shown, 2 error.
     """
     from cpmmd.cli.comparison import compare_files, compare_groups, show_equivalence
 
@@ -95,9 +100,11 @@ def compare(
             f"{'Two files are' if wanted == 2 else 'With --split-by, one file is'} needed. Got {len(files)}."
         )
     if margin is not None and split_by is not None:
-        raise typer.BadParameter("--margin compares two files, --split-by the groups of one. Got both; leave one of them out.")
+        raise typer.BadParameter(
+            "--margin compares two files, and --split-by the groups of one file. Got both; leave one of them out."
+        )
     if settings.preprocess is not None and split_by is not None:
-        raise typer.BadParameter("--preprocess compares two files. Got --split-by, too; leave one of them out.")
+        raise typer.BadParameter("--preprocess works with two files only. Got --split-by as well; leave one of them out.")
     if margin is not None:
         differs = not show_equivalence(files, margin, reading, settings, answering)
     elif split_by is None:
@@ -113,7 +120,9 @@ def fit(
     reference: Annotated[str, typer.Argument(help="The file that batches are compared with.", show_default=False)],
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The file to write.", show_default=False)],
     *,
-    example: str | None = option("A batch that differs: the kernel is trained to detect it.", None, metavar="FILE"),
+    example: str | None = option(
+        "A batch that differs; the kernel is trained to detect such a difference.", None, metavar="FILE"
+    ),
     settings: Settings,
     reading: ReadOptions,
     monitor: bool = option("Fit a monitor, which compares each batch with everything before it.", False),
@@ -142,7 +151,9 @@ def check(
     detector: Annotated[str, typer.Argument(metavar="FILE", help="A file of `cpmmd fit`.", show_default=False)],
     batches: Annotated[
         list[str] | None,
-        typer.Argument(metavar="BATCH...", help="Files to check; without any, what is known is reported.", show_default=False),
+        typer.Argument(
+            metavar="BATCH...", help="Files to check. Without any, the batches checked so far are reported.", show_default=False
+        ),
     ] = None,
     *,
     alpha: float | None = option("Significance level [default: the detector's].", None, "-a"),
@@ -185,7 +196,9 @@ def check(
     if metrics is not None:
         raise typer.BadParameter("--metrics is only for a monitor (`cpmmd fit --monitor`). Leave it out.")
     if not batches and (history is None or answering.report is None):
-        raise typer.BadParameter("A batch is needed. Got none; name one, or use --history and --report to draw what is known.")
+        raise typer.BadParameter(
+            "At least one batch is needed. Got none; name a file, or use --history and --report to report on earlier batches."
+        )
     checking = CheckOptions(alpha, history, again, missing)
     raise answering.exit(*check(detector, batches or [], reading, checking, answering))
 
@@ -226,7 +239,9 @@ def dismiss(monitor: Monitor) -> None:
 def power(
     files: Annotated[list[str], typer.Argument(metavar="A B", help="Two pilot files.", show_default=False)],
     *,
-    sizes: str | None = option("Rows of each sample [default: around the pilot's].", None, "-n", metavar="50,100,..."),
+    sizes: str | None = option(
+        "Sample sizes, in rows of each sample [default: around the pilot's].", None, "-n", metavar="50,100,..."
+    ),
     target: float = option("The power to plan for.", 0.8),
     repetitions: int = option("Number of draws at each size.", 100, "-r"),
     settings: PowerSettings,

@@ -302,7 +302,7 @@ def show_equivalence(
     given = [of.name for of in fields(settings) if of.name not in USED and getattr(settings, of.name) != of.default]
     if given:
         flags = ", ".join(map(flag_of, given))
-        raise InputError(f"A test with --margin has its own method, which permutes rows individually. Leave out {flags}.")
+        raise InputError(f"A test with --margin has its own method, which takes rows as independent. Leave out {flags}.")
     answering.check(files)
     with progress("reading"):
         x, y = reading.read(files)

@@ -176,7 +176,11 @@ def _check_all(
     checked = [named[batch.name].in_words(batch) for batch in found]
     if batch_check.history is None:
         return checked, [batch.record for batch in checked if batch.answer is not None]
-    note(f"{batch.name} keeps its earlier record in the history" for batch in checked if batch.judged and not batch.kept)
+    note(
+        f"{batch.name} was in the history already; its earlier record is kept"
+        for batch in checked
+        if batch.judged and not batch.kept
+    )
     return checked, batch_check.series()
 
 
@@ -284,9 +288,9 @@ class MonitorCheck:
         _say_batches(checked, sentence, header, [_monitor_cells(batch) for batch in checked], differs=monitor.alarm_ or wrong)
         if monitor.alarm_:
             say()
-            say("If it is a real change, accept it as the new baseline")
+            say("If the change is real, accept it as the new baseline:")
             say(f"  {command_line('acknowledge', [self.file], {})}")
-            say("If it is a false alarm, keep the past and reset the evidence")
+            say("If the alarm is false, keep the past and reset the evidence:")
             say(f"  {command_line('dismiss', [self.file], {})}")
         say_end(_whole(again), "Report", answering.report)
 
@@ -386,7 +390,9 @@ def _fit(samples: Sequence[FileSample], settings: Settings, *, monitor: bool) ->
 
     keywords = settings.keywords()
     if keywords.pop("group_sizes") != "cut":
-        raise InputError("A detector cuts groups to one size, because batches differ in theirs. Leave out --group-sizes.")
+        raise InputError(
+            "A detector always cuts groups to one size, because group sizes differ between batches. Leave out --group-sizes."
+        )
     if not monitor:
         return DriftDetector(**keywords).fit(samples[0].data, example=samples[1].data if len(samples) > 1 else None)
     given = [flag for name, flag in NOT_FOR_MONITORS.items() if keywords.pop(name) is not None]

@@ -169,7 +169,7 @@ def check_output(path: str, what: str, *, force: bool, inputs: Sequence[str], ou
     from cpmmd.core.atomic import check_target, is_ours
 
     if not Path(path).parent.is_dir():
-        raise InputError(f"There is no folder {str(Path(path).parent)!r} for the {what}. Make it first.")
+        raise InputError(f"There is no folder {str(Path(path).parent)!r} for the {what}. Create it first.")
     check_target(path, force=force, inputs=inputs, ours=ours or is_ours)
 
 
@@ -186,7 +186,9 @@ class ReadOptions:
     )
     decimal: str = option("Decimal separator of numbers: . or ,", ".", metavar="POINT")
     encoding: str = option("Encoding of text files, such as latin-1, cp1252 or utf-16.", "utf-8", metavar="NAME")
-    format: str | None = option("csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz [default: by the name].", None, "-f")
+    format: str | None = option(
+        "csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz [default: from the file name].", None, "-f"
+    )
     file_limit: str | None = option("Refuse larger files, e.g. 500M or 8G [default: 4G].", None, metavar="SIZE")
 
     def read(self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False) -> list[FileSample]:
@@ -233,19 +235,25 @@ class Settings:
     # The library's default method, written out so that help needs no numpy.
     method: str = option("Name of the test; `cpmmd methods` lists them.", "cp-full", "-m")
     alpha: float = option("Significance level: the probability of a false positive.", 0.05, "-a")
-    permutations: int | None = option("Number of permutations [default: 999; of a monitor 9999].", None, "-p")
+    permutations: int | None = option("Number of permutations [default: 999; 9999 for a monitor].", None, "-p")
     seed: int | None = option("The same seed gives the same answer.", None, "-s")
     jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
     missing: str = option("Refuse missing values, drop their rows, or fill them in.", "error", metavar="error|drop|impute")
-    scale: str | None = option("Standardise columns first [default: the method's own way].", None, metavar="standard")
+    scale: str | None = option("Standardise columns first [default: the method decides].", None, metavar="standard")
     memory_limit: str | None = option("Memory for kernel matrices, e.g. 500M or 8G [default: 1G].", None, metavar="SIZE")
-    group_by: str | None = option("Rows of one value are permuted together (patient, machine).", None, metavar="COLUMN")
-    stratify_by: str | None = option(
-        "Compare only rows of the same value, whose mix may differ (site, weekday).", None, metavar="COLUMN"
+    group_by: str | None = option(
+        "Permute rows with the same value in this column together (patient, machine).", None, metavar="COLUMN"
     )
-    pair_by: str | None = option("Rows of one value are one subject in both files (before and after).", None, metavar="COLUMN")
-    blocks: str | None = option("Rows in time: permute so many consecutive ones together.", None, metavar="K|auto")
-    group_sizes: str = option("Groups of different sizes: cut all to one size, or keep all rows.", "cut", metavar="cut|keep")
+    stratify_by: str | None = option(
+        "Compare only rows with the same value in this column, such as site or weekday; its mix may differ.",
+        None,
+        metavar="COLUMN",
+    )
+    pair_by: str | None = option(
+        "Pair rows with the same value in this column: one subject in both files (before and after).", None, metavar="COLUMN"
+    )
+    blocks: str | None = option("For rows in time: permute this many consecutive rows together.", None, metavar="K|auto")
+    group_sizes: str = option("For groups of different sizes: cut all to one size, or keep all rows.", "cut", metavar="cut|keep")
 
     @property
     def design_columns(self) -> tuple[str, ...]:
@@ -303,8 +311,8 @@ def load_object(name: str) -> object:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise InputError(
-            "{parameter} must be MODULE:NAME, a name in a Python module here or on the path, such as steps:pca. Got {name!r} "
-            "({reason}).",
+            "{parameter} must be MODULE:NAME, a name in a Python module here or on the import path, such as steps:pca. Got "
+            "{name!r} ({reason}).",
             parameter="preprocess",
             name=name,
             reason=str(error),

@@ -32,14 +32,14 @@ def report(stage: str, done: int, total: int) -> None:
 
 
 class Meter:
-    """Writes lines of progress: how much is done, how fast, how long it still takes. Pass one as ``progress=``.
+    """Writes lines of progress: how much is done, how fast, and the time left. Pass one as ``progress=``.
 
     Parameters
     ----------
     stream : text stream, optional
         Where the lines go; None is the standard error.
     interval : float
-        Seconds between two lines at least; the last line of a stage is always written.
+        Fewest seconds between two lines; the last line of a stage is always written.
     clock : callable
         Returns the time in seconds.
 

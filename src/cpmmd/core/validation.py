@@ -61,7 +61,7 @@ def two_names(name: str, value: object) -> tuple[str, str]:
     match value:
         case [str(first), str(second)] if first != second:
             return first, second
-    raise wrong(name, "must be two different texts", value)
+    raise wrong(name, "must be two different strings", value)
 
 
 def scale(value: object) -> None:

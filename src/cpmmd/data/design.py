@@ -334,7 +334,7 @@ def _require_inside(inner: Rows, outer: Rows, names: Objects, what: str, of: str
     torn = np.flatnonzero(np.bincount(inside, minlength=len(names)) > 1)
     if len(torn):
         count, named = pluralize(len(torn), "is", "are"), name_some(names[torn])
-        rule = "Each {what} must belong to one {of}. {count} in several: {names}. Rename it in all but one {of}."
+        rule = "Each {what} must belong to one {of}. {count} in more than one {of}: {names}. Rename it in all but one."
         raise InputError(rule, parameter=f"{what}s", what=what, of=of, count=count, names=named)
 
 

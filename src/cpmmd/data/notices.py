@@ -63,8 +63,9 @@ def _all_different(pool: Pool) -> Iterator[Note]:
     for column, values in pool.categories.items():
         if len(set(values)) > ALL_DIFFERENT * len(values):
             yield Note(
-                "nearly every text in column {column!r} is different, and texts are only compared as equal or not: no difference "
-                "in it can be found. Pass numbers in its place, such as embeddings, or a transformer with {preprocess}",
+                "nearly every text in column {column!r} is different. Texts are compared only as equal or unequal, so no "
+                "difference in this column can be found. Pass numbers instead, such as embeddings, or a transformer with "
+                "{preprocess}",
                 column=column,
                 preprocess=ParameterReference("preprocess"),
             )
@@ -98,8 +99,9 @@ def _repeated(pool: Pool) -> Iterator[Note]:
         copied = n - distinct >= REPEATED * n and n <= MOST_COPIES * distinct
         if copied and within[i] > FEWEST_PAIRS + 3 * usual * n * (n - 1) / 2:
             yield Note(
-                "{rows} of {total} rows of {sample} repeat another row of it exactly, and hardly any are in both samples: copied "
-                "records make the test reject too often. Drop the copies, or give all copies of a record one name in {groups}",
+                "{rows} of {total} rows of {sample} repeat another row of the same sample exactly, and hardly any of them are "
+                "in both samples. Copied records make the test reject too often: drop the copies, or give all copies of a "
+                "record one name in {groups}",
                 rows=int(n - distinct),
                 total=int(n),
                 sample=SampleName("xy"[i] if len(counts) == 2 else f"sample {i + 1}"),
@@ -124,14 +126,14 @@ def _names_something(pool: Pool, column: str) -> str:
     some = _values(pool, column, ROWS)
     if column in pool.dates:
         note = Note(
-            "column {column!r} looks like the time of each row and is compared like any other: leave it out, and if rows depend "
-            "on each other keep blocks of them together with {blocks}",
+            "column {column!r} looks like the time of each row and is compared like any other column. Leave it out; if rows "
+            "depend on each other, permute blocks of them with {blocks}",
             column=column,
             blocks=ParameterReference("blocks", "auto"),
         )
         return note if all(map(_rising, some)) else ""
     if column not in pool.categories and all(map(_counts, some)):
-        return f"column {column!r} numbers the rows and is compared like any other: leave it out"
+        return f"column {column!r} numbers the rows and is compared like any other column. Leave it out"
     if not _may_be_groups(some):
         return ""
     all_values = _values(pool, column, max(pool.sizes))
@@ -139,8 +141,8 @@ def _names_something(pool: Pool, column: str) -> str:
         return ""
     *most, last = (str(len(np.unique(part))) for part in all_values)
     return Note(
-        "column {column!r} looks like the name of a group: its {numbers} values repeat inside a sample and are never in "
-        "two; permute whole groups with {groups}",
+        "column {column!r} looks like the name of a group: its {numbers} values repeat within a sample and never occur in "
+        "two samples. Permute whole groups with {groups}",
         column=column,
         numbers=f"{', '.join(most)} and {last}",
         groups=ParameterReference("groups", column),
@@ -191,9 +193,9 @@ def _dependent(pool: Pool, leave: tuple[str, ...]) -> tuple[str, ...]:
     trait, before = traits.looked_at[at], "one row" if lag == 0 else f"{lag + 1} rows"
     has, itself = ("have", "themselves") if trait.aspect is Aspect.MISSING else ("has", "itself")
     note = Note(
-        "rows depend on each other in the order of the file: {seen} before, where independent rows stay below {bound:.2f}; "
-        "permuting rows individually would reject too often. If rows are in time, permute blocks of them with {blocks}; if "
-        "they belong to groups, name those with {groups}",
+        "rows depend on each other in the order of the file: {seen} before, and independent rows would stay below {bound:.2f}. "
+        "Permuting rows individually would reject too often. If rows are in time, permute blocks of them with {blocks}; if "
+        "they belong to groups, name the groups with {groups}",
         seen=f"{trait} {has} correlation {lags[lag, at]:.2f} with {itself} {before}",
         bound=bound,
         blocks=ParameterReference("blocks", "auto"),

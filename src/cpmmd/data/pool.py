@@ -26,9 +26,9 @@ OTHER_COLUMNS = (
 OTHER_KIND = "A column must be of one kind in {both} samples, numbers, dates or text. {clash}. Convert it in one of them."
 BY_POSITION = "columns are matched by position: only some of the samples have column names"
 LONG_BLOCKS = (
-    "Rows of {both} samples must be enough for blocks that are as long as rows depend on each other. They do so over about "
+    "There must be enough rows for blocks that are as long as the dependence between rows. Rows depend on each other over about "
     "{length} rows ({trait}), and the {smaller} sample has {rows}. Take several times {length} rows of each sample, name "
-    "separate runs with {groups}, or the part of the day or week that a row is of with {strata}."
+    "separate runs with {groups}, or pass the part of the day or week with {strata}."
 )
 
 
@@ -89,7 +89,8 @@ def read_samples(samples: Mapping[str, object], *, missing: str = "error", desig
     read = {name: asked.split_design_columns(read_table(data, name), name, tuple(samples)) for name, data in samples.items()}
     tables, notes = check_tables(match_columns(read), missing=missing)
     tables, left = _in_whole_pairs(tables, range(len(tables)))
-    pool = apply_design(tables, asked, (*notes, *left))
+    of_reading = dict.fromkeys(note for table in read.values() for note in table.notes)
+    pool = apply_design(tables, asked, (*of_reading, *notes, *left))
     by_position = (BY_POSITION,) if len({table.named for table in read.values()}) > 1 else ()
     pool = replace(pool, notes=(*pool.notes, *by_position, *pooled_levels(pool)))
     return pool if asked.given else replace(pool, notes=(*pool.notes, *notices(pool)))
@@ -230,12 +231,14 @@ def _in_whole_pairs(tables: Sequence[Table], of: Iterable[int]) -> tuple[list[Ta
         own = kept[i]
         torn = np.isin(own, np.concatenate([lost for j, lost in enumerate(gone) if j != i]))
         if len(own) and torn.all():
-            rule = "Pairs must have rows without missing values in {both} samples. No pair has; try {impute}."
+            rule = "At least one pair must have no missing values in {both} samples. Every pair has some; try {impute}."
             raise InputError(rule, parameter="pairs", both=both(len(tables)), impute=IMPUTE)
         if torn.any():
             torn_pairs |= set(own[torn].tolist())
             whole[i] = whole[i].take(~torn)
-    pairs_out = pluralize(len(torn_pairs), "pair left out whole: its other row", "pairs left out whole: their other rows")
+    pairs_out = pluralize(
+        len(torn_pairs), "pair was left out, because its other row", "pairs were left out, because their other rows"
+    )
     return whole, [f"{pairs_out} had missing values"] if torn_pairs else []
 
 

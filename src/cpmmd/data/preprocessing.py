@@ -66,8 +66,8 @@ def apply_transformer(transformer: Transformer, pool: Pool, rows: Rows) -> Array
         raise _failed("transform", len(rows), error) from error
     if matrix.ndim != 2 or len(matrix) != len(rows) or not matrix.shape[1] or not np.isfinite(matrix).all():
         raise InputError(
-            "A transformer must make a row of finite numbers of each row. {transformer} made an array of shape {shape} of {rows} "
-            "rows{infinite}.",
+            "A transformer must turn each row into a row of finite numbers. {transformer} returned an array of shape {shape} for "
+            "{rows} rows{infinite}. Check it on one of the samples first.",
             parameter="preprocess",
             transformer=type(transformer).__name__,
             shape=matrix.shape,

@@ -13,6 +13,7 @@ from cpmmd.core.text import pluralize
 from cpmmd.data.design import DesignOptions, as_texts
 from cpmmd.data.numbers import Matrix
 from cpmmd.data.pool import only_in
+from cpmmd.data.sources import bring_here
 from cpmmd.data.table import Table, as_days, as_frame, from_frame, read_table
 from cpmmd.errors import InputError, name_some, nearest
 
@@ -25,7 +26,8 @@ def match_schema(data: object, reference: Table, name: str) -> tuple[Table, tupl
     Other orders are undone and other columns ignored. Text becomes numbers or dates, and whole numbers the names of known
     categories, where every value does; absent columns and any other change of kind are refused.
     """
-    notes: list[str] = []
+    data, of_reading = (data, ()) if isinstance(data, Table) else bring_here(data, name)
+    notes = list(of_reading)
     frame = None if isinstance(data, Table) else as_frame(data, name)
     if reference.named and frame is not None:
         _check_columns([str(column) for column in frame.columns], reference, name, notes)

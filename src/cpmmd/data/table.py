@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from os import PathLike
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -15,6 +14,7 @@ from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.arrays import Objects as Objects
 from cpmmd.core.text import pluralize
 from cpmmd.data.numbers import Chosen, Columns, Matrix, Numbers, Values, beyond_exact, category_text, is_missing, is_number
+from cpmmd.data.sources import bring_here
 from cpmmd.errors import InputError, name_some
 
 Frame: TypeAlias = nw.DataFrame[Any]
@@ -29,7 +29,7 @@ MIXTURE = (
     "row {row} (counted from 0). Correct it, or convert the column with .astype(str) to take its values as categories."
 )
 TOO_LONG = (
-    "Whole numbers must be within 2^53 of zero, or they would be rounded. {where}{sample} has longer ones; if they are "
+    "Whole numbers must be within 2^53 of zero, or they would be rounded. {where}{sample} has larger ones; if they are "
     "identifiers, leave them out or pass them as text."
 )
 COMPLEX = "A sample must hold real numbers. Complex data not supported: {sample} has {dtype}; pass two columns for each."
@@ -57,6 +57,7 @@ class Table:
     design_values: Mapping[str, Values] = field(default_factory=dict)
     # the same of rows that were dropped for missing values, whose partners may still be elsewhere
     lost: Mapping[str, Values] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # on how it was read
 
     @property
     def rows(self) -> int:
@@ -88,6 +89,11 @@ def read_table(data: object, name: str) -> Table:
     """Read one sample; ``name`` is what messages call it."""
     if isinstance(data, Table):
         return data if data.columns else replace(data, columns=data.names)
+    data, notes = bring_here(data, name)
+    return replace(_table(data, name), notes=notes)
+
+
+def _table(data: object, name: str) -> Table:
     frame = as_frame(data, name)
     if frame is not None:
         return from_frame(frame, name)
@@ -110,15 +116,11 @@ def _from_tensor(data: Any, name: str) -> Values:
 
 def as_frame(data: object, name: str) -> Frame | None:
     """Return any kind of data frame as a narwhals one, None for anything else."""
-    if type(data).__name__ == "DuckDBPyRelation":  # known without importing DuckDB
-        raise InputError("{Sample} must be in memory. Got a DuckDB relation instead; call .df() on it first.", sample=name)
     try:
         frame: object = nw.from_native(data, allow_series=True, pass_through=True)
     except Exception as error:  # narwhals raises a different class for each back end
         rule = "{Sample} could not be read as a data frame: {error}. Check its column names."
         raise InputError(rule, sample=name, error=error) from error
-    if isinstance(frame, nw.LazyFrame):
-        raise InputError("{Sample} must be in memory. Got a lazy frame instead; call .collect() on it first.", sample=name)
     if isinstance(frame, nw.Series):
         return frame.alias(str(frame.name or "0")).to_frame()
     return frame if isinstance(frame, nw.DataFrame) else None
@@ -244,9 +246,6 @@ def _from_array(data: object, name: str) -> Table:
         array: Values = np.asarray(data)
     except ValueError as error:
         raise InputError("{Sample} must be a rectangular table. Got rows of different lengths instead.", sample=name) from error
-    if isinstance(data, str | PathLike):
-        rule = "{Sample} must be an array of rows or a data frame. Got {got!r}; read it first, such as pandas.read_csv({got!r})."
-        raise InputError(rule, sample=name, got=str(data))
     if array.ndim == 0:
         raise InputError("{Sample} must be an array of rows or a data frame. Got {got} instead.", sample=name, got=got)
     kind = {"i": "integer", "u": "integer", "b": "boolean"}.get(array.dtype.kind)

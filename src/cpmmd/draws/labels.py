@@ -54,8 +54,8 @@ class Relabelings(Draws):
         width = -(-size // 8)
         if limit is not None and count * width > limit // SHARE_OF_LIMIT:
             raise InputError(
-                "Permutations may take a quarter of the memory. {count} permutations take {needed}, and {setting} is {limit}. "
-                "Raise it, or use fewer permutations with {fewer}.",
+                "Permutations may take at most a quarter of the memory limit. {count} permutations take {needed}, and {setting} "
+                "is {limit}. Raise it, or use fewer permutations with {fewer}.",
                 count=count,
                 needed=bytes_in_words(count * width),
                 setting=ParameterReference("memory_limit"),

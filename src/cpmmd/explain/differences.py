@@ -81,7 +81,7 @@ class ColumnEffect(PlainValue):
 
 @dataclass(frozen=True)
 class Histogram(PlainValue):
-    """The shares of both samples' values in each class."""
+    """The share of each sample's values in each bin or level."""
 
     #: edges of the classes, where the values are on a line; values beyond are in the outer classes
     edges: tuple[float, ...]

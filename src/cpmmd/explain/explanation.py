@@ -57,7 +57,7 @@ def explain(
     top : int
         Number of rows of either sample to name.
     rng : int, Generator, RandomState or None
-        Source of the random draws.
+        Seed or generator of the random draws.
     names : sequence of str
         Names of the two samples in sentences.
 
@@ -146,7 +146,10 @@ def estimate_auc(outcome: TestResult, *, max_rows: int = 2000, rng: RNG = 0) -> 
     row_stream, fold_stream, *_ = resolve_rng(rng)[1].spawn(4)
     material = gather_rows(outcome, max_rows, row_stream)
     if not material.strata.inside:
-        raise InputError("The AUC is not defined for pairs and for strata of few rows. Do without it, or test without them.")
+        raise InputError(
+            "The AUC is not defined for pairs or for strata with few rows. Use the effect sizes of columns instead, or test "
+            "without pairs and strata."
+        )
     auc = estimate_kernel_auc(material, material.kernel.gram(material.matrix), fold_stream)
     if auc is None:
         raise InputError("The AUC needs at least two rows, groups or blocks of each sample. One sample has fewer.")

@@ -53,7 +53,7 @@ def tested_rows_of(outcome: TestResult) -> Evidence:
     if outcome.n_columns is None:
         raise InputError("The test of a kernel matrix has no columns to explain. Pass the data to two_sample_test instead.")
     if outcome.evidence is None:
-        raise InputError("A result can be explained only while it has its data. Got a result without them. Run the test again.")
+        raise InputError("A result can be explained only while it holds its data. Got a result without data; run the test again.")
     return outcome.evidence
 
 

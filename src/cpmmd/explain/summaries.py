@@ -156,7 +156,7 @@ def suspicion(read: ReadColumn, pool: Pool, rows: Rows, names: tuple[str, str]) 
     x, y = (values[side] for side in sides)
     if column.kind == "number" and np.all(values[there] % 1 == 0):
         if all(_counts_up(values, rows, np.flatnonzero(side)) for side in sides):
-            return Suspicion("it counts the rows", always=True)
+            return Suspicion("it numbers the rows", always=True)
         if NAMES.search(column.name) and len(read.different[0]) == sum(sizes):
             return IDENTIFIER
     return Suspicion("" if column.kind == "boolean" else _separated(column, x, y, names))

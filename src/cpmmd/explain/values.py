@@ -19,7 +19,7 @@ PRINTED = 8  # columns in the printed summary
 LEVEL = 24  # characters of a level
 WHOLE = 1e12  # means from 1e7 up to here are shown without decimals, not with an exponent: identifiers, seconds, prices
 
-_OF_TEST = "That of the test is `result.{0}`{1}."
+_OF_TEST = "Use `result.{0}` for the whole test{1}."
 _PVALUES = _OF_TEST.format("pvalue", "; each column and pair has its own, as `explanation.columns[0].pvalue`")
 # Attributes that people look for, and where they find them.
 MEANT = {
@@ -28,8 +28,8 @@ MEANT = {
     "reject": _OF_TEST.format("reject", "; the columns that differ are `explanation.differing`"),
     "statistic": _OF_TEST.format("statistic", ""),
     "effect": "The effect size of all columns together is `.auc`; each column has its own, as `explanation.columns[0].effect`.",
-    "told": "Its name is `.auc_sentence`.",
-    "features": "Its name is `.columns`.",
+    "told": "Use `.auc_sentence` instead.",
+    "features": "Use `.columns` instead.",
 }
 
 
@@ -104,19 +104,19 @@ class Explanation(NoTruthValue, PlainValue, Measured):
 
     @property
     def unexplained(self) -> float | None:
-        """Share of the AUC beyond chance that the columns one by one do not reach; None where the AUC may be chance."""
+        """Share of the AUC above 0.5 that single columns do not reach; None where the AUC may be 0.5."""
         if self.auc is None or self.marginal_auc is None or self.auc.low <= 0.5:
             return None
         return min(max(1 - (self.marginal_auc.value - 0.5) / (self.auc.value - 0.5), 0.0), 1.0)
 
     @property
     def differing(self) -> tuple[ColumnDifference, ...]:
-        """The columns that differ at the test's level, all of them together."""
+        """The columns that differ at the test's level, adjusted for all columns."""
         return tuple(column for column in self.columns if column.significant)
 
     @property
     def differing_pairs(self) -> tuple[PairDifference, ...]:
-        """The pairs whose dependence differs at the test's level, all of them together."""
+        """The pairs whose dependence differs at the test's level, adjusted for all pairs."""
         return tuple(pair for pair in self.pairs if pair.significant)
 
     def to_dict(self) -> PlainDict:

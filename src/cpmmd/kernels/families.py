@@ -49,11 +49,11 @@ class Bandwidth(ScaleFamily):
 
     @property
     def label(self) -> str:  # type: ignore[override]
-        """The base kernel's name: on raw coordinates that says it all."""
+        """The base kernel's name."""
         return self.base
 
     def lift(self, rows: Array, centre: Array) -> LiftedRows:
-        """Return the centred rows: distances do not change, cancellation does."""
+        """Return the centred rows: distances stay the same, and lose fewer digits to cancellation."""
         return LiftedRows.of(rows - centre, 1)
 
 
@@ -112,7 +112,7 @@ class Radius(ScaleFamily):
     """``exp(-| |x| - |x'| | / bandwidth)`` for all bandwidths.
 
     On standardised coordinates a length is a distance from the centre. The family sees what moves all columns outwards or inwards
-    together: heavier tails, another spread. It does not see directions.
+    together: heavier tails, or another scale. It does not see directions.
 
     Examples
     --------

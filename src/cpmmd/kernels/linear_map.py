@@ -29,8 +29,8 @@ class LinearMap(TrainedFamily):
     Parameters
     ----------
     rank : int, optional
-        Rows of W, so its largest rank; None is as many as columns. The kernel depends on W'W only, so that every matrix of this
-        rank is among them.
+        Number of rows of W, which bounds its rank; None is the number of columns. The kernel depends on W'W only, so every matrix
+        of at most this rank is included.
     diagonal : bool
         Whether W is diagonal: a bandwidth for each column, known as automatic relevance determination. It has no ``rank``.
 
@@ -78,7 +78,7 @@ class LinearMap(TrainedFamily):
         Returns
         -------
         int
-            ``rank``, and no more than there are columns.
+            ``rank``, or the number of columns if that is smaller.
         """
         return columns if self.rank is None else min(self.rank, columns)
 
@@ -105,7 +105,9 @@ class LinearMap(TrainedFamily):
             raise InputError(f"The file's weights are not those of a linear map of {columns} columns. Save it again.")
         varying = np.asarray(tensors.get("varying", np.ones(columns))) > 0  # files of 0.2.0 do not have it
         if varying.shape != centre.shape:
-            raise InputError(f"The file's marks of varying columns are not {columns}. Save it again.")
+            raise InputError(
+                f"The file must state for each of {columns} columns whether it varies. It does not; save the kernel again."
+            )
         return LinearMapKernel(family, weight, centre, scale, varying)
 
 
@@ -150,8 +152,8 @@ class LinearMapKernel(FeatureKernel):
         """Return h(x) of each row."""
         if rows.shape[1] != self.centre.size:
             raise InputError(
-                f"A linear map takes rows of as many columns as it was trained on, {self.centre.size}. Got {rows.shape[1]}: use "
-                "a kernel of these columns, or the columns of that kernel."
+                f"Rows must have the columns that the linear map was trained on, {self.centre.size}. Got {rows.shape[1]}; pass "
+                "those columns, or use another kernel."
             )
         return np.asarray(((rows - self.centre) / self.scale) @ self.weight.T)
 

@@ -73,7 +73,9 @@ class RegularisedKernel(FrozenKernel):
         inner = inside(described["inner"], {n.removeprefix(INNER): v for n, v in tensors.items() if n.startswith(INNER)})
         landmarks, offset, projection = (np.asarray(tensors[name], dtype=np.float64) for name in PARTS)
         if landmarks.ndim != 2 or offset.shape != landmarks.shape[:1] or projection.shape[:1] != landmarks.shape[:1]:
-            raise InputError("The arrays of a regularised kernel must agree in their number of landmarks. They do not.")
+            raise InputError(
+                "The arrays of a regularised kernel must have the same number of landmarks. They differ; save the kernel again."
+            )
         return cls(inner, validation.positive("gamma", described["gamma"]), landmarks, offset, projection)
 
     def __str__(self) -> str:

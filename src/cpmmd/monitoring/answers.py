@@ -148,9 +148,9 @@ class LookResult(PlainValue):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MonitorAnswer(BatchAnswer):
-    """The answer of a monitor about one batch; it ``differs`` under control of the false discovery rate.
+    """The answer of a monitor about one batch; ``differs`` controls the false discovery rate.
 
-    ``pvalue`` is of the batch by itself against what came before: uniform, and independent of all others, where nothing changed.
+    ``pvalue`` compares the batch alone with everything before it. If nothing changed, p-values are uniform and independent.
     """
 
     document: ClassVar[tuple[str, ...]] = (*COLUMNS, *MONITORED)
@@ -177,7 +177,7 @@ class MonitorAnswer(BatchAnswer):
 
     @property
     def evalue(self) -> float:
-        """What the bet on the batch by itself paid: at most 1 on average where nothing changed."""
+        """The e-value of the batch alone: what the bet on it paid, at most 1 on average if nothing changed."""
         return self.looks[0].evalue
 
     @property
@@ -190,13 +190,13 @@ class MonitorAnswer(BatchAnswer):
         leading = max(self.looks, key=lambda look: look.wealth)
         if leading.result is None:
             raise InputError(
-                f"Only a new batch can be explained. {self.name!r} was answered before, and its test is not kept. Send it under "
-                "another name, or explain the next one."
+                f"Only a new batch can be explained. {self.name!r} was tested before, and its test was not kept. Pass it under "
+                "another name, or explain the next batch."
             )
         return leading.result.explain(**options)
 
     def looked_into(self) -> Self:
-        """Return the answer with how different the batch is and, where that is significant, which columns moved."""
+        """Return the answer with the batch's AUC and, where the difference is significant, the columns that changed."""
         if self.result is None:
             return self
         columns: list[str] = []

@@ -42,7 +42,9 @@ class NamedBatch:
         called = Counter(map(str, batches))
         if len(called) < len(batches):
             twice = name_some(name for name, count in called.items() if count > 1)
-            raise InputError("Each batch must have a name of its own, as text. Got {twice} more than once; rename.", twice=twice)
+            raise InputError(
+                "Each batch must have a name of its own, as text. Got {twice} more than once; rename them.", twice=twice
+            )
         return [cls(str(name), rows) for name, rows in batches.items()]
 
     def rows(self) -> object:
@@ -131,7 +133,7 @@ class BatchCheck:
         try:
             rows = named.rows() if rows is None else rows
         except CpmmdError as error:  # the p-value that it has is as valid, if not as small
-            why = f"it could be read only once, so that its p-value has {had} permutations: {error}"
+            why = f"it could be read only once, so its p-value comes from {had} permutations: {error}"
             return replace(batch, notes=(*batch.notes, why))
         first = batch.answer
         found = replace(self._ask(rows, batch.name, needed), key=first.key, path=first.path, time=first.time)

@@ -44,13 +44,13 @@ class DriftDetector(Fitted[State]):
     alpha : float
         Significance level of each batch's test, not adjusted for the number of batches.
     rng : int, Generator, RandomState or None
-        Source of randomness. A batch's answer depends on it and on the batch's content, not on its name or on earlier batches.
+        Seed or generator. A batch's answer depends on it and on the batch's content, not on its name or on earlier batches.
     train_fraction : float
         Share of the reference that trains the kernel when there is an example, up to 2000 rows; batches are tested against the
         other rows.
     groups, strata, pairs : str, optional
-        A column of reference and batches, as for :func:`two_sample_test`; not with an example or a kernel, whose tests permute
-        rows. Groups of different sizes are cut to one size.
+        A column of reference and batches, as for :func:`two_sample_test`. They cannot be combined with an example or a kernel,
+        whose tests permute rows individually. Groups of different sizes are cut to one size.
     blocks : int or "auto", optional
         As for :func:`two_sample_test`.
 
@@ -76,8 +76,8 @@ class DriftDetector(Fitted[State]):
     of the other reference rows against the batch, the reference's own kernel values reused. Rows that trained the kernel are
     never tested with it, so that the level is exact.
 
-    The level is that of one batch and a fresh reference. Tests against one reference depend on each other: over many batches
-    the share of false alarms is alpha on average over references, and near it where the reference is large.
+    The level holds for one batch and a fresh reference. Tests against one reference depend on each other: over many batches the
+    share of false alarms is alpha on average over references, and near it where the reference is large.
 
     Examples
     --------
@@ -107,11 +107,11 @@ class DriftDetector(Fitted[State]):
         y : array, optional
             Ignored; present for scikit-learn's pipelines, one value for each row.
         example : array or data frame, optional
-            A batch that differs, or the rows of a training period that did: the kernel is trained to see that difference.
+            A batch that differs, or rows of a period that did; the kernel is trained to detect that difference.
         kernel : Kernel or TestResult, optional
-            A kernel that was chosen on other rows (``result.kernel``, ``load_kernel(path)``) and sees numbers as they come, or a
-            :class:`~cpmmd.TestResult` whose kernel and coordinates are taken; ``method`` is ignored then. The kernel must
-            not have been chosen on any of the reference's rows, or the level is lost.
+            A kernel that was chosen on other rows (``result.kernel``, ``load_kernel(path)``) and sees raw numbers, or a
+            :class:`~cpmmd.TestResult` whose kernel and coordinates are used; ``method`` is then ignored. The kernel must not have
+            been chosen on any row of the reference, because the level would not hold.
 
         Returns
         -------
@@ -196,19 +196,19 @@ class DriftDetector(Fitted[State]):
         alpha : float, optional
             Level of the adjusted p-values; None is the detector's.
         history : History, str or Path, optional
-            Keeps each answer at once and the decisions at the end; known batches keep their answers. A path is that of its file,
-            made when there is none.
+            Keeps each answer at once and the decisions at the end; known batches keep their answers. A path names its file, which
+            is created if it does not exist.
         again : bool
             Whether batches that the history knows are tested again.
         missing : str, optional
             As for :meth:`test`.
         explain : bool
-            Whether to find the columns that differ, in batches that do.
+            Whether to find the columns that differ in each batch that differs.
 
         Returns
         -------
         list of CheckedBatch
-            In the same order. A batch that cannot be tested has the reason in ``error`` and does not stop the others.
+            In the same order. If a batch cannot be tested, its ``error`` has the reason, and the others are still tested.
         """
         self._fitted()
         level = validation.open_unit("alpha", self.alpha if alpha is None else alpha)

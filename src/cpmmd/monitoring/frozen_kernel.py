@@ -109,7 +109,8 @@ class FrozenTest(Procedure):
             ) from error
         if values.shape != (2, 2) or not np.isfinite(values).all():
             raise InputError(
-                "The kernel must have finite values on the reference's rows. It has not; use one that was chosen on such data."
+                "The kernel must have finite values on the reference's rows. Some are not; use a kernel that was chosen on such "
+                "data."
             )
         return cls(frozen, FixedReference(frozen.choice.kernel, rows))
 

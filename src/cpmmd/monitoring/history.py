@@ -68,12 +68,12 @@ class History:
     Parameters
     ----------
     path : str or Path
-        The file; made when there is none.
+        The file; it is created if it does not exist.
 
     Notes
     -----
     A record has the fields of :meth:`cpmmd.BatchResult.to_dict`; ``key`` identifies it. Each append is one transaction, written
-    through to the disk before it returns: what was reported as appended is there after a kill, once.
+    through to the disk before it returns, so a record that was appended survives a kill and is stored once.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class History:
         if self.path.is_dir():
             raise InputError(f"A history must be a file. {self.path} is a directory; name a file in it.")
         if not self.path.parent.is_dir():
-            raise InputError(f"There is no directory {self.path.parent} for the history {self.path.name}. Make it first.")
+            raise InputError(f"There is no directory {self.path.parent} for the history {self.path.name}. Create it first.")
         with self._explaining():
             self._connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
         try:
@@ -112,14 +112,14 @@ class History:
         Returns
         -------
         bool
-            False, and nothing changes, when a batch of that key is already there.
+            False if a batch with that key is stored already; nothing changes then.
         """
         values = _sql_values(record)
         with self._explaining(), self._transaction():
             return self._connection.execute(INSERT, values).rowcount == 1
 
     def settle(self, decided: Iterable[Mapping[str, object]]) -> None:
-        """Write the decisions on batches that were appended without one (``adjusted`` None): all or none, and no others.
+        """Write the decisions on batches that were appended without one (``adjusted`` None), either all of them or none.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class History:
         Returns
         -------
         dict or None
-            With the fields of :meth:`cpmmd.BatchResult.to_dict`; None where there is none of that key.
+            With the fields of :meth:`cpmmd.BatchResult.to_dict`; None if no batch has that key.
         """
         with self._explaining():
             row = self._connection.execute(f"{SELECT} WHERE key = ?", (key,)).fetchone()
@@ -163,7 +163,7 @@ class History:
         Returns
         -------
         int
-            0 where there is none.
+            0 if there are no batches.
         """
         with self._explaining():
             found = self._connection.execute("SELECT max(number) FROM batches WHERE key >= ? AND key < ?", (begins, begins + "g"))
@@ -203,7 +203,7 @@ class History:
             if self._pragma("application_id") == APPLICATION:
                 return
             if self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] or self._pragma("user_version"):
-                raise InputError(f"{self.path} is an SQLite file of something else, not a cpmmd history. Name another file.")
+                raise InputError(f"{self.path} is an SQLite file of another program, not a cpmmd history. Name another file.")
             self._connection.execute(CREATE)
             self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
             self._connection.execute(f"PRAGMA user_version = {VERSION}")

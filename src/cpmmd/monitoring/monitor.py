@@ -39,32 +39,32 @@ class DriftMonitor(Fitted[MonitorState]):
     Parameters
     ----------
     method, n_jobs, memory_limit, scale, missing, progress, preprocess
-        As for :func:`two_sample_test`. The method must be exact and of one ranking: not ``"mmdagg"``, not several splits.
+        As for :func:`two_sample_test`. The method must be exact with a single ranking: not ``"mmdagg"``, and not several splits.
     alpha : float
-        The probability of ever raising a false alarm is at most alpha, however often one looks.
+        The probability of ever raising a false alarm is at most alpha, however many batches come.
     n_permutations : int, optional
-        Permutations of each test; None is 9999. More of them allow smaller p-values: with 9999 a single batch can raise the
-        alarm among the first twenty or so, later it takes two, or 99,999; with 999 it always takes two, and no batch is found
-        to differ after the first few.
+        Permutations of each test; None is 9999. More permutations allow smaller p-values. With 9999, one batch alone can raise
+        the alarm among the first twenty or so; later it takes two batches, or 99,999 permutations. With 999 it always takes two,
+        and after the first few batches no single one is found to differ.
     rng : int, Generator, RandomState or None
-        Source of randomness: which earlier rows are compared, permutations, and how ties are broken. The same seed and the
-        same batches in the same order give the same answers.
+        Seed or generator: it decides which earlier rows are compared, the permutations, and how ties are broken. The same seed
+        and the same batches in the same order give the same answers.
     bet : str
         ``"adaptive"`` weights power calibrators by what they would have paid so far, and bets a little more of its wealth with
-        every batch until one pays. ``"power"`` is the mixture of all of them, the same at every batch: of use where a change
-        comes with the first few. ``"average"`` has half of each.
+        every batch until one pays. ``"power"`` is the mixture of all of them, the same at every batch; it suits changes within
+        the first few batches. ``"average"`` is half of each.
     looks : sequence of int
         Lengths of the spans of batches that are tested besides each batch by itself: 1 first, each a multiple of the one before.
-        Their shares of the first wealth are as 1 to their lengths.
+        Each starts with a share of the wealth that is proportional to 1 / length.
     fdr : float
         False discovery rate of the batches that are found to differ.
     past_rows : int
-        Rows kept of what came before.
+        Number of earlier rows that are kept.
     batch_rows : int
-        Rows of a batch, or of a span, that are tested; from larger ones as many are drawn at random.
+        Most rows of a batch, or of a span of batches, that are tested; from larger ones this many are drawn at random.
     groups, strata : str, optional
         Columns of the reference and of every batch, as for :func:`two_sample_test`: groups are kept, dropped and permuted as a
-        whole; labels move inside a stratum only. A group must not come again in a later batch while it is remembered.
+        whole; labels move inside a stratum only. A group must not appear again in a later batch while the monitor remembers it.
 
     Attributes
     ----------
@@ -83,10 +83,10 @@ class DriftMonitor(Fitted[MonitorState]):
 
     Notes
     -----
-    Where nothing changed, the rows of reference and batches are exchangeable, and the rank of a batch among a random part of what
-    came before is uniform given which rows there are; everything later depends on that alone. So the p-values are
-    independent, and the wealth of bets on them is a test martingale. The page about monitoring has the proof and the limits: a
-    drift so slow that each batch looks like what came before is absorbed.
+    If nothing changed, the rows of reference and batches are exchangeable, and the rank of a batch among a random part of what
+    came before is uniform given which rows there are; everything later depends on that alone. So the p-values are independent,
+    and the wealth of bets on them is a test martingale. The page about monitoring has the proof and the limits: a drift so slow
+    that each batch looks like what came before is absorbed.
 
     A batch is known by its name and its rows: sent twice under one name it counts once. A batch without a name always counts.
 
@@ -145,7 +145,7 @@ class DriftMonitor(Fitted[MonitorState]):
         explain: bool = False,
         known_as: str | None = None,
     ) -> MonitorAnswer:
-        """Test one batch against what came before, and add it to that.
+        """Test one batch against everything before it, and add it to the past.
 
         Parameters
         ----------
@@ -188,8 +188,9 @@ class DriftMonitor(Fitted[MonitorState]):
         Parameters
         ----------
         reference : array or data frame, optional
-            Rows of the new baseline. None takes the rows kept of the batches from the estimated first changed one on. Those
-            batches were chosen by their own rows: the false-alarm probability from then on is exact only with your own rows.
+            Rows of the new baseline. None takes the stored rows of the batches from the estimated first changed one on. Those
+            batches were chosen by looking at their rows, so the false-alarm probability from then on is exact only if you pass
+            other rows.
 
         Returns
         -------
@@ -203,7 +204,9 @@ class DriftMonitor(Fitted[MonitorState]):
             return self._assume(state.start_anew(self._past_of(table, state.seed, state.number)))
         own = ParameterReference("reference")
         if state.raised is None:
-            raise InputError("There is no alarm to acknowledge. To start from rows of a new baseline, pass {own}.", own=own)
+            raise InputError(
+                "There is no alarm to acknowledge. To start from a new baseline anyway, pass its rows as {own}.", own=own
+            )
         rows = np.flatnonzero(state.past.numbers >= state.recent[-1]["since_number"])
         if len(rows) < 2:
             raise InputError(
@@ -330,7 +333,7 @@ class MonitorFile:
     path : str or Path
         What :meth:`DriftMonitor.save` wrote.
     history : str, Path or None
-        An SQLite file that keeps every answer; made when there is none. Without one the latest 1000 answers are known.
+        An SQLite file that keeps every answer; it is created if it does not exist. Without one the latest 1000 answers are kept.
 
     Notes
     -----

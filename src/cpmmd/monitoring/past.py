@@ -196,7 +196,10 @@ class SpanTest:
         seed, procedure, options = short_seed(*key), self.plan.procedure, self.plan.options
         if units == 1:
             if self.plan.design.given:  # one row is compared with single rows
-                raise InputError("A batch must have at least 2 rows with strata, and at least 2 groups with groups. Got 1.")
+                raise InputError(
+                    "With strata, a batch must have at least 2 rows; with groups, at least 2 groups. Got 1; pass it together "
+                    "with the next batch."
+                )
             procedure, options = OneRowTest(), replace(options, method=ONE_ROW, summary="")
         pool = replace(self._cut(apply_design((before, span), self.plan.design), past), preprocess=self.plan.preprocess)
         with threads(self.plan.n_jobs), reporting_to(self.progress):

@@ -276,7 +276,7 @@ def unpack_monitor(description: object, tensors: Tensors, module: nn.Module | No
     described = replace(described, recent=tuple(rename_auc(record) for record in described.recent))
     params, table = _restore(described.params, described.seed, module), _unpack_table(described.past, tensors)
     numbers = _whole_numbers(tensors["batch_numbers"], 0, described.number + 1)
-    _require(len(numbers) == table.rows >= 1, "its rows have no batches")
+    _require(len(numbers) == table.rows >= 1, "its rows are not assigned to batches")
     looks = first_looks(params["looks"], params["bet"])
     restored = []
     for look in looks:
@@ -302,7 +302,7 @@ def _describe(params: PlainDict) -> PlainDict:
 
 
 def _restore(described: PlainDict, seed: int, module: nn.Module | None) -> PlainDict:
-    _require(not OWN & described.keys(), "it sets options that belong to the machine")
+    _require(not OWN & described.keys(), "it sets options that depend on the machine")
     return {**{name: restore_method(value, module=module) for name, value in described.items()}, "rng": seed}
 
 
@@ -334,10 +334,12 @@ def _unpack_table(described: PlainDict, tensors: Tensors) -> Table:
     columns = sorted(table.columns)
     _require(numbers.dtype == np.float64 and numbers.ndim == 2, "its numbers are not a matrix")
     _require(numbers.shape[1] == len(table.number_names), "its numbers do not fit their names")
-    _require(sorted(table.names) == columns and len(set(columns)) == len(columns) > 0, "its columns are not named once each")
+    _require(
+        sorted(table.names) == columns and len(set(columns)) == len(columns) > 0, "its column names are missing or not unique"
+    )
     fits = min(table.row_shape, default=1) > 0 and math.prod(table.row_shape) == len(columns)
     _require(fits, "its rows do not have their shape")
-    _require(table.dates | table.kinds.keys() <= set(table.number_names), "it has dates or kinds of columns that it lacks")
+    _require(table.dates | table.kinds.keys() <= set(table.number_names), "it gives dates or kinds of columns that do not exist")
     _require(set(table.kinds.values()) <= {"integer", "boolean"}, "it has unknown kinds of columns")
     _require(table.kept is None or len(_whole_numbers(table.kept, 0, 2**62)) == table.rows, "its rows are not numbered")
     return table
@@ -371,13 +373,13 @@ def _unpack_frozen(described: FrozenDescription, tensors: Tensors, reference: Ta
     if described.calibration is not None:
         calibration = from_plain(Calibration, {**described.calibration, "ratios": tensors["ratios"]})
         ratios = calibration.ratios
-        _require(ratios.dtype == np.float64 and ratios.ndim == 1, "its calibration is not a list of numbers")
+        _require(ratios.dtype == np.float64 and ratios.ndim == 1, "its calibration must be a list of numbers")
     scaling, columns = {name: tensors[name] for name in ("fill", "origin", "scale")}, reference.number_names
     for values in scaling.values():
         fits = values.dtype == np.float64 and values.shape == (len(columns),)
         _require(fits and bool(np.isfinite(values).all()), "its scaling does not fit its columns")
     _require(bool((scaling["scale"] > 0).all()), "its scaling divides by zero")
-    _require(all(j < len(columns) for j in described.indicators), "it has indicators of columns that it lacks")
+    _require(all(j < len(columns) for j in described.indicators), "it has missing-value indicators of columns that do not exist")
     levels = dict(zip(reference.categories, described.levels, strict=True))
     preparation = Preparation(
         columns, scaling["fill"], scaling["origin"], scaling["scale"], indicators=described.indicators, levels=levels

@@ -164,7 +164,7 @@ def batch_series(records: Records, *, alpha: float = 0.05, ax: Axes | None = Non
 
 
 def batch_effects(records: Records, *, ax: Axes | None = None) -> Axes:
-    """Draw how different the batches of a series are, by an effect size: p-values have a lower bound.
+    """Draw an effect size for each batch of a series: it shows large differences, where p-values reach their lower bound.
 
     Parameters
     ----------

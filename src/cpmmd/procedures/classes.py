@@ -81,15 +81,15 @@ class KernelClass(CompetingClass):
     fewest_neighbours : float
         Bandwidths at which rows have fewer effective neighbours on average (or a quarter of a small pool) are left out.
     weight : float
-        Share of the level that the class competes for, beside those of the others.
+        Share of the level that the class competes for, relative to the other classes.
     ratio : float
-        Between neighbouring bandwidths: the square root of 2, or a power of it.
+        Ratio of neighbouring bandwidths: the square root of 2, or a power of it.
     gammas : tuple of float
-        Spectral parameters: the squared MMD has each direction of feature space divided by its variance in the pool plus gamma
-        times the largest variance. None for the squared MMD itself.
+        Spectral parameters: in the squared MMD each direction of feature space is divided by its variance in the pool plus gamma
+        times the largest variance. Empty for the squared MMD itself.
     summed : bool
-        Whether the class is one kernel, the sum of those at all its bandwidths, each divided by the spread of its squared MMD
-        over the relabelings, instead of a choice of one.
+        Whether the class is a single kernel, the sum over all its bandwidths, each divided by the standard deviation of its
+        squared MMD over the permutations, instead of a choice among them.
 
     Examples
     --------
@@ -179,14 +179,14 @@ class KernelClass(CompetingClass):
 
 @dataclass(frozen=True)
 class AdditiveClass(ClassOfColumns):
-    """The sum over columns of one kernel each: on ranks of numbers, on levels of categories, and a mark of what is missing.
+    """The sum over columns of one kernel each: on ranks of numbers, levels of categories, and indicators of missing values.
 
     Parameters
     ----------
     weight : float
-        Share of the level that the class competes for, beside those of the others.
+        Share of the level that the class competes for, relative to the other classes.
     gammas : tuple of float
-        Spectral parameters, as those of :class:`KernelClass`; none for the squared MMD itself.
+        Spectral parameters, as those of :class:`KernelClass`; empty for the squared MMD itself.
 
     Examples
     --------
@@ -225,7 +225,7 @@ class ColumnsClass(ClassOfColumns):
     Parameters
     ----------
     weight : float
-        Share of the level that the class competes for, beside those of the others.
+        Share of the level that the class competes for, relative to the other classes.
 
     Examples
     --------

@@ -70,7 +70,7 @@ class MedianTest(Procedure):
         return {"median": Method(cls, "Gaussian kernel at the median distance of the pool, no split")}
 
     def train_share(self, rows: int = 1) -> float:  # noqa: ARG002 - all of them
-        """Return the share that gives the median and is not tested: none without a split."""
+        """Return the share that gives the median and is not tested: 0 without a split."""
         return self.train_fraction if self.split else 0.0
 
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
@@ -103,7 +103,7 @@ class EnergyTest(Procedure):
     Parameters
     ----------
     scale : str, optional
-        None, or ``"standard"`` (by pooled statistics): without it the column of the largest unit decides.
+        None, or ``"standard"`` (by pooled statistics): without it, columns with large values dominate.
 
     Notes
     -----
@@ -133,7 +133,7 @@ class EnergyTest(Procedure):
         return {"energy": Method(cls, "energy distance, no kernel to choose, no split")}
 
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
-        """Test the one statistic there is."""
+        """Test the energy distance."""
         preparation = Preparation.fit(pool, scale=self.scale)
         test = self.run_kernel(_MinusDistance(), preparation, pool, options, rng)
         return self.conclude_kernel(pool, options, test, preparation=preparation)

@@ -39,35 +39,38 @@ Views = Mapping[str | None, View]  # the pool in raw and in standardised coordin
 
 @dataclass(frozen=True)
 class FullSampleTest(Procedure):
-    """Selects kernel class and bandwidth on all rows, under every relabeling alike.
+    """Selects kernel class and bandwidth on all rows, under every permutation alike.
 
     Parameters
     ----------
     classes : tuple of classes or kernel families, optional
-        What to choose from: families, or :class:`KernelClass` to ask for standardised coordinates, :class:`AdditiveClass` and
-        :class:`ColumnsClass`. None is what the documentation lists for as many columns as the data have.
+        The classes that compete: kernel families, :class:`KernelClass` (for standardised coordinates, say),
+        :class:`AdditiveClass` and :class:`ColumnsClass`. None is the default for the number of columns, listed in the
+        documentation.
     fixed : tuple of Kernel
-        Kernels chosen on other data (a trained one, say), each one more class without a bandwidth.
+        Kernels chosen on other data, such as a trained one; each competes as a class of its own.
     penalty_quantile : float
-        A class's complexity is this quantile of its best score over the relabelings.
+        A class's complexity is this quantile of its best score over the permutations.
     bins : int
-        About how many bins of rows are relabelled; samples of fewer rows are permuted row by row.
+        Approximate number of bins of rows that are permuted; samples of fewer rows are permuted row by row.
     landmarks : int, optional
-        Rows of the pool that spectral members, and pools of more than ``pair_rows`` rows altogether, are computed through; None
-        is 200, and twice the root of the rows, at most 512, in such pools. All rows where there are no more.
+        Number of landmarks: rows of the pool through which spectral members are computed, and all members in pools of more than
+        ``pair_rows`` rows. None is 200, or twice the square root of the rows (at most 512) in such pools. Smaller pools use all
+        rows.
     pair_rows : int
-        Pools of more rows are computed through landmarks altogether, at a cost linear in the rows; up to here the squared MMD
-        itself is taken over all pairs of rows.
+        Pools of at most this many rows take the squared MMD itself over all pairs of rows; larger ones compute everything through
+        landmarks, at a cost linear in the rows.
     covariance_rows : int, optional
-        Rows that the variances of directions are taken over in those larger pools; None is ten a landmark, at most 5000.
+        Number of rows that give the variances of directions in those larger pools; None is ten per landmark, at most 5000.
 
     Notes
     -----
-    For each class and relabeling the squared MMD, its directions divided by the spectrum where the class asks for it, is computed
-    for every member (bandwidth by spectral parameter), turned into an upper-tail score -log p by the first three moments over the
-    relabelings, and maximised over the class: its evidence. Less the class's complexity, plus the logarithm of its weight,
-    maximised over classes, it is the statistic. Everything else is a symmetric function of the pooled rows or of all relabelings
-    together, so the observed statistic is exchangeable with the others under the null and its rank is an exact p-value.
+    For each class and permutation, the squared MMD of every member (bandwidth by spectral parameter) is computed, with its
+    directions divided by the spectrum where the class asks for it. Its first three moments over the permutations turn it into an
+    upper-tail score -log p. The largest score is the evidence of the class. The statistic is the largest value, over classes, of
+    evidence minus complexity plus the logarithm of the weight. Everything else is a symmetric function of the pooled rows, or of
+    all permutations together, so the observed statistic is exchangeable with the others under the null hypothesis and its rank is
+    an exact p-value.
 
     Examples
     --------
@@ -88,7 +91,7 @@ class FullSampleTest(Procedure):
     covariance_rows: int | None = None
 
     citations = ("ni2026kernel", "hagrass2024spectral", "domingo2025cheap")
-    statistic_meaning = "the best class's score -log p less its penalty"
+    statistic_meaning = "the best class's score -log p minus its penalty"
 
     def __post_init__(self) -> None:
         if self.classes is not None:
@@ -162,7 +165,7 @@ class FullSampleTest(Procedure):
         classes = [searched for searched in asked if isinstance(searched, CompetingClass)]
         if pool.preprocess is not None and any(isinstance(searched, ClassOfColumns) for searched in classes):
             raise InputError(
-                "Classes of columns compare columns as they came. Got {preprocess}, too; leave one of them out.",
+                "Classes of columns compare the original columns. Got {preprocess} as well; leave one of them out.",
                 preprocess=ParameterReference("preprocess"),
             )
         return classes

@@ -44,7 +44,7 @@ class GroupMeansTest(Procedure):
     -----
     Other methods cut such groups to one size, which is exact. This one uses all rows: each group is one point, the mean of its
     rows, and the squared distance between the samples is divided by its own standard deviation under every permutation. The level
-    is exact where groups have one size, or sizes of one distribution in both samples, and approximate otherwise.
+    is exact where groups have one size, or where sizes have the same distribution in both samples, and approximate otherwise.
 
     Examples
     --------

@@ -50,13 +50,13 @@ class MMDAgg(Procedure):
 
     Notes
     -----
-    m = n: wild bootstrap on the pairs (x_i, y_i); otherwise permutations. ``pvalue`` is ours, the rank of min_l p_l / w_l among
-    the simulated ones, and decides, as for every method. The authors' own decision, nearly always the same at 2000 simulations
-    and weaker at few, is ``result.collection.decision``, beside the single tests.
+    If m = n, the wild bootstrap on the pairs (x_i, y_i) is used, otherwise permutations. ``pvalue`` is this library's: the rank
+    of min_l p_l / w_l among the simulated values; it decides, as for every method. The authors' own decision is
+    ``result.collection.decision``: nearly always the same with 2000 simulations, and less powerful with few.
 
-    The authors' grid is made from distances between the first 500 rows of X and of Y, so it looks at the labels: the level is
-    exact given the grid only. No excess was seen over thousands of nulls; with ``bandwidths`` of your own it is exact. The grid's
-    floors (distances of 0.1 and 0.3) are relative to the largest distance where that is below 1.
+    The authors' grid is made from distances between the first 500 rows of X and of Y. It depends on the labels, so the level is
+    exact only given the grid. No excess was seen in thousands of null samples; with ``bandwidths`` of your own the level is
+    exact. The grid's floors (distances of 0.1 and 0.3) are relative to the largest distance where that is below 1.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class MMDAgg(Procedure):
 
     @property
     def default_permutations(self) -> int:
-        """b1: what the smallest p-value of a single test is decided by."""
+        """b1, which bounds the smallest p-value of a single test."""
         return self.b1
 
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:

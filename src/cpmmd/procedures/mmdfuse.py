@@ -39,7 +39,7 @@ class MMDFuse(Procedure):
     lambda_multiplier : float
         Factor of the soft maximum's sharpness.
     n_permutations : int
-        Permutations when the call does not say.
+        Number of permutations if the call gives none.
     scaling : str
         ``"code"``: sharpness n(n-1), as the authors' code; ``"paper"``: sqrt(n(n-1)), as their text.
     scale : str, optional

@@ -70,7 +70,7 @@ class ClassScores:
 
     @property
     def criterion(self) -> float:
-        """Evidence less penalty: what the classes compete by."""
+        """Evidence minus penalty, by which classes compete."""
         return self.evidence - self.penalty
 
     def to_dict(self) -> PlainDict:
@@ -155,15 +155,16 @@ class TestResult(NoTruthValue, NearNames, Measured):
     Attributes
     ----------
     method, summary : str
-        The method's name and its one line; the line is empty for a procedure of the user's own.
+        The method's name, and one line about it, which is empty for a procedure of your own.
     statistic : float
-        What was ranked.
+        The observed statistic, which is ranked.
     statistic_meaning : str
         What the statistic is, in words.
     pvalue : float
         Includes the observed labels, so it is never 0.
     rank : int
-        Of the observed statistic among all permutations, 1 the largest, ties counted; of several splits, that of the median one.
+        Rank of the observed statistic among all permutations: 1 is the largest, and ties count against rejection. With several
+        splits, that of the split with the median p-value.
     alpha : float
         Significance level.
     null_distribution : array
@@ -177,9 +178,9 @@ class TestResult(NoTruthValue, NearNames, Measured):
     sizes, tested_sizes : tuple of int
         Rows of X and Y that were compared (after any were dropped), and those that the statistic saw.
     n_columns : int or None
-        Columns of the data; None where there are none, as for a kernel matrix.
+        Columns of the data; None for a kernel matrix, which has no columns.
     kernel : Kernel or None
-        The kernel that was tested. Of a method that tests many: the one that explanations use, see ``kernel_note``.
+        The kernel that was tested. For a method that tests many, the one that explanations use; see ``kernel_note``.
     preparation : Preparation or None
         The coordinates that the kernel sees.
     selection : Selection or None
@@ -281,10 +282,10 @@ class TestResult(NoTruthValue, NearNames, Measured):
             return ""
         own = chosen.scores[chosen.selected] - chosen.penalty
         if own <= self.null_distribution.max(initial=-np.inf):
-            return f"The kernel is the best one of any class with kernels: its score less penalty is {own:.5g}."
+            return f"The kernel is the best one of any class with kernels: its score minus penalty is {own:.5g}."
         return (
-            f"The kernel is a simpler member of {'the same' if chosen is best else 'another'} class. Its own score less penalty, "
-            f"{own:.5g}, also exceeds the statistic of every other permutation."
+            f"The kernel is a simpler member of {'the same' if chosen is best else 'another'} class. Its own score minus "
+            f"penalty, {own:.5g}, also exceeds the statistic of every other permutation."
         )
 
     @property
@@ -408,7 +409,7 @@ class TestResult(NoTruthValue, NearNames, Measured):
         Parameters
         ----------
         null_distribution : bool
-            Whether to put in the null distribution, which is long.
+            Whether to include the null distribution, which is long.
 
         Returns
         -------

@@ -54,19 +54,20 @@ class SplitTest(Procedure):
     ascent : Ascent, optional
         How trained kernels are trained; for :class:`LinearMap`, :class:`Deep` and :class:`Mixture` only.
     n_splits : int
-        Number of random splits. Of several, the result is the split with the median p-value, with the combined p-value and the
-        others in ``splits``.
+        Number of random splits. With several, the result is that of the split with the median p-value, but its p-value is the
+        combined one; ``splits`` has all of them.
     combine : str
-        How the p-values of several splits are combined, by a rule that is valid whatever their dependence: ``"median"`` (twice
-        the median), ``"mean"`` (twice the mean) or ``"geometric"`` (e times the geometric mean).
+        How the p-values of several splits are combined, by a rule that is valid under any dependence: ``"median"`` (twice the
+        median), ``"mean"`` (twice the mean) or ``"geometric"`` (e times the geometric mean).
     delta : float
-        Confidence parameter of the certificate, which one split of independent rows has: it is None with a design
-        (``groups``, ``strata``, ``pairs``, ``blocks``), with several splits and with ``gammas``.
+        Confidence parameter of the certificate. Only a single split of independent rows has a certificate: it is None with a
+        design (``groups``, ``strata``, ``pairs``, ``blocks``), with several splits and with ``gammas``.
     max_train_rows : int
-        Rows of both samples that choose the kernel at most, for selection is quadratic in them; the others are tested.
+        Most rows, of both samples together, that choose the kernel, because selection is quadratic in them; the others are
+        tested.
     gammas : tuple of float
         Spectral parameters at which the chosen kernel is tested beside the squared MMD: its directions divided by their variance
-        among the tested rows, as in :class:`FullSampleTest`. None by default, as in the paper.
+        among the tested rows, as in :class:`FullSampleTest`. Empty by default, as in the paper.
 
     Notes
     -----
@@ -122,7 +123,7 @@ class SplitTest(Procedure):
 
     @property
     def combination_factor(self) -> float:
-        """What the rule makes of p-values that are all alike."""
+        """The factor by which the rule multiplies p-values that are all equal."""
         return 1.0 if self.n_splits == 1 else COMBINE[self.combine](np.ones(1))
 
     def train_share(self, rows: int = 1) -> float:

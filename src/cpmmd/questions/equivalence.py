@@ -191,23 +191,23 @@ def equivalence_test(
     rng: RNG = None,
     missing: str = "error",
 ) -> EquivalenceResult:
-    """Test whether two samples are the same but for differences below a margin.
+    """Test whether all differences between two samples are below a margin.
 
-    "No difference found" may mean that there is none, or that there are too few rows. This test asks the other way round: it
-    rejects, and so shows equivalence, where the data exclude every difference of the margin or more.
+    "No difference found" may mean that there is no difference, or that there are too few rows. This test asks the other way
+    round: it rejects, and so shows equivalence, where the data exclude every difference of the margin or more.
 
     Parameters
     ----------
     x, y : array or data frame
         The samples, as for :func:`two_sample_test`.
     margin : float
-        The smallest difference that matters, in standard deviations within the samples. It is held against every column's means
-        (for text, shares of levels) and against all columns together: there it is the shift of a normal sample that has the
-        same MMD.
+        The smallest difference that matters, in standard deviations within the samples. It applies to the mean of every column
+        (for text, to the share of each level), and to all columns together, where it is the shift between two normal samples with
+        the same MMD.
     alpha : float
-        Level: how often, at most, samples that differ by the margin or more are called equivalent.
+        Significance level: the probability, at most, that samples which differ by the margin or more are called equivalent.
     rng : int, Generator, RandomState or None
-        Where randomness comes from: the draws of the noise, and the rows where there are more than 10,000 of a sample.
+        Seed or generator of the noise, and of the rows drawn from samples of more than 10,000.
     missing : str
         As for :func:`two_sample_test`.
 
@@ -218,10 +218,11 @@ def equivalence_test(
 
     Notes
     -----
-    Columns: two one-sided t tests of the standardised difference of means, its unit's own error counted. Together: the MMD of
-    the Gaussian kernel whose bandwidth is the root of the number of columns, against the law of the noise around a
-    difference in the direction that hides best. Each part must show equivalence at level alpha, so that nothing is to be
-    adjusted. Both laws are those of many rows (``exact`` is False); levels at the margin were measured from 50 rows on.
+    Columns: two one-sided t tests of the standardised difference of means, which take the error of the standard deviation into
+    account. Together: the MMD of the Gaussian kernel whose bandwidth is the square root of the number of columns, against the
+    distribution of the noise around a difference in the direction that is hardest to see. Each part must show equivalence at
+    level alpha, so no adjustment is needed. Both distributions are asymptotic (``exact`` is False); the level at the margin was
+    measured in simulations with 50 rows or more.
 
     Examples
     --------
@@ -257,14 +258,16 @@ def equivalence_test(
 def _notes(pool: Pool, coordinates: Coordinates) -> list[str]:
     notes = []
     if min(pool.m, pool.n) < MEASURED:
-        notes.append(f"the level holds for many rows, and was measured from {MEASURED} rows of each sample on")
+        notes.append(f"the level is asymptotic, and was confirmed in simulations with {MEASURED} rows or more of each sample")
     if max(pool.m, pool.n) > MOST_ROWS:
-        notes.append(f"all columns together are compared on {MOST_ROWS} rows of a sample, drawn at random; columns on all rows")
+        notes.append(
+            f"all columns together are compared on {MOST_ROWS} rows of each sample, drawn at random; single columns on all rows"
+        )
     numbers = coordinates.matrix[:: 1 + len(coordinates.matrix) // LOOKED_AT, : len(pool.number_names)]
     low, high = np.quantile(numbers, (0.25, 0.75), axis=0)  # in standard deviations of the pool
     wild = (high > low) & (WILD * (high - low) < NORMAL_QUARTILES)
     if names := [name for name, is_wild in zip(pool.number_names, wild, strict=True) if is_wild]:
-        notes.append(f"a few extreme rows set the standard deviation of {name_some(names)}: differences in it look small")
+        notes.append(f"a few extreme rows dominate the standard deviation of {name_some(names)}, so differences in it look small")
     return notes
 
 

@@ -62,12 +62,13 @@ def kernel_matrix_test(
     gammas : sequence of float
         Spectral parameters, such as ``(1e-1, 1e-2, 1e-3)``: beside the squared MMD, statistics whose principal directions of the
         kernel are divided by their variance plus this share of the largest; the largest tail score is ranked, under every
-        permutation alike. Finds what a kernel hides in directions of small variance, for the eigenvectors of the whole matrix.
+        permutation alike. This finds differences in directions of small variance, at the cost of the eigenvectors of the whole
+        matrix.
     alpha, n_permutations, rng, n_jobs, memory_limit, progress
         As for :func:`two_sample_test`. All C(N, m) permutations are used where they are fewer than ``n_permutations``.
     groups, strata, pairs : pair of arrays, optional
-        What rows belong to, an array for each sample, as for :func:`two_sample_test`. Every stratum must have rows of both
-        samples.
+        The group, stratum or pair of each row, one array for each sample, as for :func:`two_sample_test`. Every stratum must have
+        rows of both samples.
     blocks : int, optional
         Consecutive rows that are permuted as a whole.
     group_sizes : str

@@ -60,17 +60,19 @@ def two_sample_test(
 
     Parameters
     ----------
-    x, y : array or data frame
+    x, y : array, data frame, path or source
         The samples, a row for each observation: arrays, lists, torch tensors, or pandas, polars and pyarrow frames, whose
-        columns are matched by name. 1-D data is one column. The samples may differ in size.
+        columns are matched by name. 1-D data is one column. The samples may differ in size. The path of a file, a folder, a
+        pattern or an address, a lazy frame, a DuckDB relation, a Dask or sorted Spark frame, an Arrow data set or batches are
+        the rows that they have, in their order.
     method : str or Procedure
         A name from :func:`methods`, or a procedure such as ``SplitTest(Polynomial(degree=3))``.
     alpha : float
-        Level of the test.
+        Significance level.
     n_permutations : int, optional
-        Number of permutations; None is the method's own (999).
+        Number of permutations; None is the method's default (999).
     rng : int, Generator, RandomState or None
-        Where randomness comes from. The same seed gives the same answer, whatever the threads.
+        Seed or generator. The same seed gives the same answer with any number of threads.
     n_jobs : int, optional
         Number of threads, -1 for all cores; None leaves the setting of the process. Inside
         ``joblib.parallel_config(backend="dask")`` or another back end, large tests run there instead.
@@ -78,30 +80,33 @@ def two_sample_test(
         Bytes that kernel matrices, tiles and prepared rows may take, as a number or such as ``"2GB"``; None is 1 GiB. The samples
         themselves are not counted: arrays, memory-mapped files and Arrow tables stay where they are.
     scale : str, optional
-        ``"standard"`` standardises columns first, by the rows that the method may look at; None is the method's own.
+        ``"standard"`` standardises columns first, by the rows that the method may look at; None is the method's default.
     missing : str
-        ``"error"``, ``"drop"`` rows with missing values, or ``"impute"`` medians and mark where.
+        ``"error"``; ``"drop"``, which leaves out rows with missing values; or ``"impute"``, which fills in medians and tests
+        indicators of missing values as well.
     progress : callable, optional
-        Called as ``progress(stage, done, total)`` by methods that take their time.
+        Called as ``progress(stage, done, total)`` by slow methods.
     groups : str or pair of arrays, optional
-        Rows that belong together (a patient's, a machine's): a column of both samples, which is then not compared, or an array
-        for each. Groups are permuted as a whole.
+        The group of each row, such as a patient or a machine: the name of a column of both samples, which is then not compared,
+        or one array for each sample. Groups are permuted as a whole.
     strata : str or pair of arrays, optional
-        What may have another mix in the other sample (site, weekday): labels are permuted only inside a stratum.
+        The stratum of each row, such as a site or a weekday, where the mix may differ between samples: labels are permuted only
+        inside a stratum.
     pairs : str or pair of arrays, optional
-        Which rows of x and y are of one subject (before and after): labels are permuted inside each pair.
+        The subject of each row, where both samples have the same subjects (before and after): labels are permuted inside each
+        pair.
     blocks : int or "auto", optional
-        Rows in time: so many consecutive rows are permuted as a whole, which is approximate and assumes that dependence fades
-        with time. ``"auto"`` chooses the number from the data.
+        For rows in time: this many consecutive rows are permuted as a whole. The level is then approximate, and assumes that
+        dependence fades with time. ``"auto"`` chooses the number from the data.
     group_sizes : str
-        What is done where groups, or the two sides of a pair, differ in their numbers of rows. ``"cut"`` draws the same number
-        of rows from each, which is exact. ``"keep"`` tests all rows; it is exact only where groups were assigned to the samples
-        at random, or where sizes have the same distribution in both.
+        What to do where groups, or the two sides of a pair, differ in their numbers of rows. ``"cut"`` draws the same number of
+        rows from each, which is exact. ``"keep"`` tests all rows; it is exact only where groups were assigned to the samples at
+        random, or where sizes have the same distribution in both.
     preprocess : transformer, optional
-        A scikit-learn transformer or pipeline, such as ``PCA(10)``, that makes numbers of the rows before they are compared. A
-        copy is fitted without labels: on both samples, or on the training half where the method splits. Do not fit one on a
-        sample of the test: the test would reject too often. It gets an array, a data frame, or a list where the only column
-        is text.
+        A scikit-learn transformer or pipeline, such as ``PCA(10)``, that turns rows into numbers before they are compared. A copy
+        is fitted without labels: on both samples, or on the training half where the method splits. Do not transform the data
+        yourself with one that was fitted on one of the samples: the test would reject too often. It gets an array, a data frame,
+        or a list where the only column is text.
 
     Returns
     -------

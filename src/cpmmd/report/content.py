@@ -215,7 +215,7 @@ def _relation(outcome: TestResult) -> str | None:
             "this library's extension of it: no rows are held out for training, and the penalty of a class is a quantile of its "
             "scores under all permutations, not the paper's C1 G"
         )
-    return None if outcome.calibration is None else "the paper's criterion, squared MMD less C1 G, on a training half"
+    return None if outcome.calibration is None else "the paper's criterion, squared MMD minus C1 G, on a training half"
 
 
 def _comparison(outcome: TestResult) -> str:
@@ -262,7 +262,7 @@ def _classes(outcome: TestResult) -> Table:
             ("Squared MMD", "number", [float(scored.mmd2[scored.best]) if len(scored.mmd2) else None for scored in classes]),
             ("Score", "number", [scored.evidence for scored in classes]),
             ("Penalty", "number", [scored.penalty for scored in classes]),
-            ("Score less penalty", "number", [scored.criterion for scored in classes]),
+            ("Score minus penalty", "number", [scored.criterion for scored in classes]),
         ],
     )
 

@@ -50,7 +50,8 @@ def report(
     explanation: Explanation | None = None,
     names: Sequence[str] = SAMPLES,
 ) -> str:
-    """Return the report of one test, and write it when a path is given; the same as ``result.report()`` but for the explanation.
+    """Return the report of one test, and write it when a path is given; like ``result.report()``, with no explanation but the one
+    passed.
 
     Parameters
     ----------

@@ -55,11 +55,11 @@ def write_series(
     path : str or Path, optional
         Ends in .html, .md or .json; without one the HTML text is only returned.
     alpha : float, optional
-        Significance level; of a monitor, the false-alarm probability.
+        Significance level; for a monitor, the false-alarm probability.
     title, command : str, optional
         What was compared, and the shell command that repeats it.
     alarm : bool, optional
-        Of a monitor: whether there is an alarm now; None takes it from the latest answer.
+        For a monitor: whether there is an alarm now; None takes it from the latest answer.
 
     Returns
     -------
@@ -152,9 +152,9 @@ def _verdict(batches: Sequence[Batch], alpha: float | None) -> Verdict:
         numbers.append(Number("Smallest p", number(lowest.pvalue), sanitize(lowest.batch)))
         found = f"{count(len(flagged))} of {total} batch{'es' * (len(tested) != 1)} differ{'s' * (len(flagged) == 1)}"
         headline = f"{found if flagged else f'No batch of {total} differs'} from the reference"
-        sentences = [f"The latest, {sanitize(last.batch)}, {'differs' if last.reject else 'does not differ'} ({_p(last)})."]
+        sentences = [f"The latest batch, {sanitize(last.batch)}, {'differs' if last.reject else 'does not differ'} ({_p(last)})."]
         if flagged and not last.reject:
-            sentences.append(f"The latest that differs is {sanitize(flagged[-1].batch)} ({_p(flagged[-1])}).")
+            sentences.append(f"The latest batch that differs is {sanitize(flagged[-1].batch)} ({_p(flagged[-1])}).")
     if failed:
         numbers.append(Number("Not tested", count(len(failed))))
         sentences.append(f"{count(len(failed))} could not be tested: {_named(failed)}.")

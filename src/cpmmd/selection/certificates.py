@@ -113,7 +113,7 @@ def power_threshold(bound: float, alpha: float, delta: float, held_out: int) -> 
 
 
 def finite_grid_gap(n_kernels: int, m: int, n: int, *, bound: float = 1.0, delta: float = 0.05) -> float:
-    """Return how much MMD2 the best of ``n_kernels`` can be missed by: 2 C_2 sqrt(ln(2B/delta) / N), the finite-grid rate."""
+    """Return by how much MMD2 can fall short of the best of ``n_kernels``: 2 C_2 sqrt(ln(2B/delta) / N), the finite-grid rate."""
     validation.whole("n_kernels", n_kernels, at_least=1)
     c2 = 4 * bound * imbalance(m, n)
     return 2 * c2 * math.sqrt(math.log(2 * n_kernels / validation.open_unit("delta", delta)) / (m + n))

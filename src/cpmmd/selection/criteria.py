@@ -76,7 +76,7 @@ class Ratio(Criterion):
 
 @dataclass(frozen=True)
 class ComplexityPenalized(Criterion):
-    """The squared MMD less the calibrated complexity of the feature map.
+    """The squared MMD minus the calibrated complexity of the feature map.
 
     Parameters
     ----------

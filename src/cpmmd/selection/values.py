@@ -13,12 +13,12 @@ from cpmmd.kernels.base import Kernel
 
 @dataclass(frozen=True)
 class Ascent:
-    """How trained kernels are trained: Adam, the best iterate of t = 0..T by the criterion itself.
+    """How kernels are trained: by Adam, keeping the iterate t = 0..T that is best by the criterion itself.
 
     Parameters
     ----------
     steps : int
-        T; the paper's by default, as the next two.
+        T. The default is the paper's, as for the next two.
     learning_rate : float
         Adam's step size.
     clip : float

@@ -119,7 +119,7 @@ def _checksum(content: bytearray, start: int) -> bytes:
 def _metadata(content: bytearray) -> dict[str, str]:
     metadata = from_plain(dict[str, str], json.loads(_header(content))["__metadata__"])
     if metadata["sha256"].encode() != content[_checksum_place(content) :][: len(BLANK)]:
-        raise ValueError("its checksum is not where it belongs")
+        raise ValueError("its checksum is in the wrong place")
     return metadata
 
 

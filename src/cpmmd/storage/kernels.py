@@ -52,8 +52,8 @@ def save_kernel(kernel: Kernel, path: str | Path) -> None:
     True
     """
     if not callable(getattr(kernel, "tensors", None)):
-        got = "None, the kernel of methods that select none" if kernel is None else f"a {type(kernel).__name__}"
-        raise InputError(f"Only a kernel can be saved. Got {got}: pass result.kernel of a method such as cp-linear.")
+        got = "None, because the method selects no kernel" if kernel is None else f"a {type(kernel).__name__}"
+        raise InputError(f"Only a kernel can be saved. Got {got}; pass result.kernel of a method such as cp-linear.")
     write_file(path, kernel.tensors(), kernel.to_dict(), kind="kernel")
 
 
@@ -65,7 +65,7 @@ def load_kernel(path: str | Path, *, module: nn.Module | None = None) -> Kernel:
     path : str or Path
         The file.
     module : torch.nn.Module, optional
-        The network of your own that the kernel was trained on, which no file holds.
+        Your own network that the kernel was trained on; files do not hold it.
 
     Returns
     -------

@@ -59,7 +59,7 @@ class ManyResults(NoTruthValue):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to bear in mind: tests of so few rows that none of them can differ alone among so many."""
+        """What to bear in mind: tests with too few rows to be significant alone among so many."""
         enough = _level_alone(self.alpha, max(1, len(self.results)), self.correction)
         few = [name for name, r in self.results.items() if r.exhaustive and 1 / (len(r.null_distribution) + 1) > enough + 1e-12]
         if not few:
@@ -123,33 +123,34 @@ def run_many(
 ) -> ManyResults:
     """Run many two-sample tests and adjust their p-values.
 
-    Where the number of tests asks for more permutations than one test has (61 tests need p <= .05/61), those with p <= alpha run
-    on with as many as it takes, so that one clear difference among many is found.
+    If the number of tests requires more permutations than one test has (61 tests need p <= .05/61), tests with p <= alpha run on
+    with as many as needed, so that one clear difference among many is found.
 
     Parameters
     ----------
     tests : mapping
-        A name for each test, with its two samples, or with a function that returns them (called where the test runs, so that
-        data can be read there; such results cannot be explained later, for the data stay where they were read).
+        A name for each test, with its two samples, or with a function that returns them. The function is called where the test
+        runs, so that data can be read there; such results cannot be explained later, because the data stay there.
     method, alpha, n_permutations, memory_limit, scale, missing, blocks, group_sizes
         As for :func:`two_sample_test`.
     rng : int, Generator, RandomState or None
-        Where randomness comes from. A test's stream depends on the seed and its name alone: not on the other tests, their order
-        or the back end.
+        Seed or generator. A test's stream depends on the seed and its name alone: not on the other tests, their order or the back
+        end.
     n_jobs : int, optional
-        Processes, -1 for all cores. None follows ``joblib.parallel_config`` (Dask, Ray, ...), else runs one test after the other.
+        Processes, -1 for all cores. None follows ``joblib.parallel_config`` (Dask, Ray, ...), and runs one test after the other
+        if there is none.
     progress : callable, optional
         Called as ``progress("tests", done, total)``.
     groups, strata, pairs : str, optional
         A column of both samples, as for :func:`two_sample_test`.
     correction : str
-        ``"benjamini-hochberg"``, proven for independent tests; or ``"benjamini-yekutieli"``, proven whatever the dependence, such
-        as that of tests that share rows, at the price of a factor 1 + 1/2 + ... + 1/k.
+        ``"benjamini-hochberg"``, proven for independent tests; or ``"benjamini-yekutieli"``, proven under any dependence, such as
+        that of tests that share rows, which multiplies p-values by a further 1 + 1/2 + ... + 1/k.
 
     Returns
     -------
     ManyResults
-        A test that fails (too few rows, say) is reported there; the others are not lost.
+        A test that fails, for instance because of too few rows, is reported there; the others are not lost.
 
     Examples
     --------
@@ -211,7 +212,7 @@ def _two(samples: Pair) -> Pair:
     try:
         x, y = samples
     except (TypeError, ValueError) as error:
-        raise InputError("A test must have two samples, (x, y). Got {got}.", got=_describe(samples)) from error
+        raise InputError("A test must have two samples, (x, y). Got {got} instead.", got=_describe(samples)) from error
     return x, y
 
 

@@ -19,7 +19,7 @@ def benjamini_hochberg(pvalues: npt.ArrayLike) -> Array:
     Parameters
     ----------
     pvalues : array of shape (k,)
-        The p-values. NaN stands for a test that was not made: it stays NaN and does not count.
+        The p-values. NaN stands for a test that was not run: it stays NaN and does not count.
 
     Returns
     -------
@@ -31,8 +31,8 @@ def benjamini_hochberg(pvalues: npt.ArrayLike) -> Array:
     Benjamini and Hochberg (1995): with k tests and p_(1) <= ... <= p_(k), adjusted p_(i) = min over j >= i of k p_(j) / j, at
     most 1. Proven for independent tests and for positive regression dependence (Benjamini and Yekutieli 2001), which single rows
     ranked by a fixed score among reference rows have (Bates et al. 2023). For two-sample tests of batches against one reference,
-    or of groups against the rest, it is not proven: the rate was kept where it was measured (.036 at .05), and
-    :func:`benjamini_yekutieli` is what is proven.
+    or of groups against the rest, it is not proven: the rate was kept where it was measured (.036 at .05).
+    :func:`benjamini_yekutieli` is proven for them.
 
     Examples
     --------
@@ -44,12 +44,12 @@ def benjamini_hochberg(pvalues: npt.ArrayLike) -> Array:
 
 
 def benjamini_yekutieli(pvalues: npt.ArrayLike) -> Array:
-    """Return p-values adjusted so that rejecting those <= q keeps the false discovery rate at q, whatever their dependence.
+    """Return p-values adjusted so that rejecting those <= q keeps the false discovery rate at q under any dependence.
 
     Parameters
     ----------
     pvalues : array of shape (k,)
-        The p-values. NaN stands for a test that was not made: it stays NaN and does not count.
+        The p-values. NaN stands for a test that was not run: it stays NaN and does not count.
 
     Returns
     -------
@@ -58,8 +58,8 @@ def benjamini_yekutieli(pvalues: npt.ArrayLike) -> Array:
 
     Notes
     -----
-    Benjamini and Yekutieli (2001): those of :func:`benjamini_hochberg` times 1 + 1/2 + ... + 1/k, at most 1. That is the price of
-    knowing nothing about the dependence: a factor 2.9 among 10 tests, 5.2 among 100.
+    Benjamini and Yekutieli (2001): those of :func:`benjamini_hochberg` times 1 + 1/2 + ... + 1/k, at most 1. That is the cost of
+    assuming nothing about the dependence: a factor 2.9 among 10 tests, 5.2 among 100.
 
     Examples
     --------

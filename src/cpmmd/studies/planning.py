@@ -123,9 +123,9 @@ def power_from_pilot(
 
     Notes
     -----
-    Rows are drawn without replacement: with replacement, equal rows on one side alone would look like a difference. The
-    draws also go down to an eighth of the pilot, since power there is what the law (:class:`cpmmd.studies.power_table.PowerLaw`)
-    is fitted to.
+    Rows are drawn without replacement: with replacement, rows that are repeated in one sample only would look like a difference.
+    The draws also go down to an eighth of the pilot, since power there is what the law
+    (:class:`cpmmd.studies.power_table.PowerLaw`) is fitted to.
 
     Examples
     --------

@@ -188,13 +188,13 @@ class PowerTable(PlainValue):
         """The answer to: how many rows would I need?"""
         low, about, most = (_round(n) for n in (self.needed.low, self.needed.estimate, self.needed.high))
         known = FAR * min(self.pilot)
-        unit = f"{self.unit_in_words} of each" if self.block_rows is None else f"{self.unit_in_words} of each sample"
+        unit = f"{self.unit_in_words} of each sample"
         if self.needed.estimate > known:
-            return f"This pilot shows no difference to plan for: more than {low} {unit} for power {self.target:.2f}."
+            return f"This pilot shows no difference to plan for: power {self.target:.2f} needs more than {low} {unit}."
         if self.needed.high > known:
             return (
-                f"This pilot shows no clear difference: perhaps {about} {unit} for power {self.target:.2f}, "
-                f"at least {low}, and no number can be ruled out."
+                f"This pilot shows no clear difference: power {self.target:.2f} may need {about} {unit}, at least {low}, and "
+                "the pilot sets no upper limit."
             )
         beyond = ", beyond the pilot" if self.needed.estimate > min(self.pilot) else ""
         return f"About {about} {unit} for power {self.target:.2f}{beyond} (between {low} and {most}, given this pilot)."

@@ -47,9 +47,9 @@ class Study:
     cells : sequence of dict
         The parameters of each cell, plain JSON values.
     repetitions : int
-        How often.
+        Number of repetitions of each cell.
     rng : int, Generator, RandomState or None
-        Where randomness comes from.
+        Seed or generator.
     data_keys : tuple of str, optional
         The parameters that decide the data: cells that agree in them get the same ``data_rng``. None: all parameters.
     settings : mapping
@@ -58,7 +58,7 @@ class Study:
     Attributes
     ----------
     seed : int
-        What ``rng`` comes to.
+        The seed that ``rng`` gives.
 
     Examples
     --------
@@ -92,8 +92,8 @@ class Study:
         Parameters
         ----------
         path : str or Path, optional
-            Finished repetitions are appended to this file, a JSON line each, and not run again; failed ones are. None keeps
-            them in memory only.
+            Finished repetitions are appended to this file, a JSON line each, and not run again; failed ones are run again. None
+            keeps them in memory only.
         n_jobs : int, optional
             Processes, one thread each, -1 for all cores; None follows ``joblib.parallel_config``.
         progress : callable, optional
@@ -204,7 +204,7 @@ class _Journal:
             nonlocal synced
             data = (json.dumps(line, separators=(",", ":")) + "\n").encode()
             if os.write(descriptor, data) != len(data):
-                raise OSError("the disk is full: the last line is not whole and will be dropped at the next run")
+                raise OSError("the disk is full: the last line is incomplete and will be dropped at the next run")
             if time.monotonic() - synced > SYNC_SECONDS:
                 os.fsync(descriptor)
                 synced = time.monotonic()
@@ -245,7 +245,7 @@ class Repetition:
 
     @property
     def key(self) -> str:
-        """What tells it from all others."""
+        """The name of the cell and the number of the repetition, as text."""
         return _key(self.cell, self.repetition)
 
     def line(self) -> PlainDict:
@@ -279,7 +279,7 @@ class StudyTable:
 
     @property
     def rows(self) -> list[PlainDict]:
-        """One row a cell: parameters, repetitions, and each number's mean and standard error (binomial where it is 0 or 1)."""
+        """One row per cell: parameters, repetitions, and each number's mean and standard error (binomial where it is 0 or 1)."""
         return [self._row(cell) for cell in self.cells]
 
     def _row(self, cell: Cell) -> PlainDict:
@@ -294,7 +294,7 @@ class StudyTable:
 
     @property
     def records(self) -> list[PlainDict]:
-        """One row a finished repetition: parameters, its number, and what its task gave."""
+        """One row per finished repetition: parameters, its number, and what its task returned."""
         return [{**run.cell, "repetition": run.repetition, **run.values} for run in self.repetitions]
 
     @property
@@ -329,7 +329,7 @@ class StudyTable:
 
 
 def _key(cell: Cell, *more: object) -> str:
-    """Return what tells a cell, or one repetition of it, from all others."""
+    """Return a text that identifies a cell, or one repetition of it."""
     return json.dumps([cell, *more], sort_keys=True)
 
 
@@ -378,7 +378,7 @@ def power_study(
     Returns
     -------
     Study
-        Call its ``run``, with a file to be safe against a kill.
+        Call its ``run``; pass a file so that an interrupted study can go on.
 
     Examples
     --------

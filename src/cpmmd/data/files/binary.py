@@ -27,7 +27,7 @@ import numpy as np
 from cpmmd.data.files import options
 from cpmmd.data.files.input_file import BYTES_A_COLUMN, FileLimit, InputFile, column, first_line, polars, reading, refusal
 from cpmmd.data.files.options import ReadOptions
-from cpmmd.data.files.sample import FileSample, infer_types, suspect
+from cpmmd.data.files.sample import FileSample, RawFrame, suspect
 from cpmmd.data.numbers import Values
 from cpmmd.errors import InputError
 
@@ -114,7 +114,7 @@ class _Reader:
         self._errors.seek(0)
         if (found := NO_ROOM.search(self._errors.read())) and int(found[1]) < MOST_ASKED:
             return TOO_MUCH
-        return f"its sizes or contents are damaged and end the process that reads it, with code {code}"
+        return f"its sizes or contents are damaged: the process that read it ended with code {code}"
 
     @property
     def alive(self) -> bool:
@@ -242,7 +242,7 @@ def _read(file: InputFile, kind: str, limit: FileLimit) -> str | None:
     texts = 0
     for series in (column(frame, name) for name in frame.columns):
         if int(series.is_null().sum()) != series.null_count():
-            raise ValueError("it miscounts its missing values")
+            raise ValueError("its count of missing values is wrong")
         if series.dtype in (pl.String, pl.Categorical, pl.Enum):
             texts += _text_bytes(series)
         else:
@@ -252,7 +252,7 @@ def _read(file: InputFile, kind: str, limit: FileLimit) -> str | None:
     return None
 
 
-def read_frame(file: InputFile, options: ReadOptions, kind: str) -> FileSample:
+def read_frame(file: InputFile, options: ReadOptions, kind: str) -> RawFrame:
     """Read a Parquet file, or an Arrow (Feather, IPC) file or stream."""
     what = "a Parquet file" if kind == PARQUET else "an Arrow file"
     if kind == ARROW and not file.head().startswith(ARROW_FILE):
@@ -264,7 +264,7 @@ def read_frame(file: InputFile, options: ReadOptions, kind: str) -> FileSample:
         _check_size(file, kind, limit)
         frame, nested = _load(file, kind)
         wrong = [suspect(NESTED, name, file.label, dtype=dtype) for name, dtype in nested.items()]
-        return infer_types(frame, file.label, options, [], typed=True, suspects=wrong)
+        return RawFrame(frame, file.label, typed=True, suspects=tuple(wrong))
 
 
 def read_npy(file: InputFile, limit: FileLimit) -> FileSample:

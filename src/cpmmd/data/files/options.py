@@ -45,8 +45,8 @@ MOST_FORMS = 8  # of one column: with and without time, seconds, parts of them
 EARLIEST = 100  # earlier years are misread ones of two digits
 EXAMPLE = datetime(2024, 12, 31, 10, 30, 15)
 NO_DATE = (
-    "A date's form must have day, month and year in the codes of strptime, such as %m/%d/%Y, with a separator between them "
-    "(digits alone are numbers). Got {form!r} instead; change {format}."
+    "A date format must have day, month and year in strptime codes, such as %m/%d/%Y, with a separator between them (digits "
+    "alone are numbers). Got {form!r} instead; change {format}."
 )
 
 
@@ -62,7 +62,7 @@ class DateStyle:
             return
         setting = ParameterReference("date_format")
         if self.dayfirst:
-            twice = "Dates must have one form. Got both {dayfirst} and {format}; set one of them."
+            twice = "There can be only one date format. Got both {dayfirst} and {format}; set one of them."
             raise InputError(twice, dayfirst=ParameterReference("dayfirst"), format=setting)
         if not _says_the_day(self.format):
             raise InputError(NO_DATE, form=self.format, format=setting)

@@ -1,4 +1,4 @@
-"""From a path, or standard input, to a sample: which format, does it fit, read it."""
+"""From a path, a folder, a pattern or standard input to a sample: which format, does it fit, read it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cpmmd.data.files.binary import ARROW, PARQUET, read_frame, read_npy, read_npz
+from cpmmd.data.files.folder import FileList, find_files, join_files
 from cpmmd.data.files.input_file import PACKED, FileLimit, InputFile, drain, in_chunks, is_packed, reason, unpack, unpacked_head
 from cpmmd.data.files.options import EXTENSIONS, FORMATS, TEXT, ReadOptions
-from cpmmd.data.files.sample import FileSample
+from cpmmd.data.files.remote import is_remote, read_remote
+from cpmmd.data.files.sample import FileSample, RawFrame
 from cpmmd.data.files.spreadsheet import read_xlsx
 from cpmmd.data.files.text import SPACE, decoded, read_delimited, read_json
 from cpmmd.errors import Field, InputError, ParameterReference, nearest
@@ -24,13 +26,15 @@ NO_FORMAT = (
     "{setting} ({formats})."
 )
 
-READERS: dict[str, Callable[[InputFile, ReadOptions], FileSample]] = {
+TABLES: dict[str, Callable[[InputFile, ReadOptions], RawFrame]] = {
     "csv": lambda file, options: read_delimited(decoded(file, options), ",", options),
     "tsv": lambda file, options: read_delimited(decoded(file, options), "\t", options),
     "jsonl": lambda file, options: read_json(decoded(file, options), options),
     "json": lambda file, options: read_json(decoded(file, options), options),
     "parquet": lambda file, options: read_frame(file, options, PARQUET),
     "arrow": lambda file, options: read_frame(file, options, ARROW),
+}
+OTHERS: dict[str, Callable[[InputFile, ReadOptions], FileSample]] = {
     "npy": lambda file, options: read_npy(file, options.limit),
     "npz": lambda file, options: read_npz(file, options.limit),
     "xlsx": read_xlsx,
@@ -38,13 +42,34 @@ READERS: dict[str, Callable[[InputFile, ReadOptions], FileSample]] = {
 
 
 def read_file(name: str, options: ReadOptions | None = None) -> FileSample:
-    """Read a sample from a file, ``-`` for standard input, ``file.npz:array`` or ``file.xlsx:sheet``."""
+    """Read a sample from a file, ``-`` for standard input, ``file.npz:array``, ``file.xlsx:sheet``, a folder or a pattern."""
     options = options or ReadOptions()
-    return read_input(find_input(name, options.limit), options)
+    files = find_files(name, options.format)
+    return read_input(find_input(name, options.limit), options) if files is None else _read_files(files, options)
+
+
+def _read_files(files: FileList, options: ReadOptions) -> FileSample:
+    """Read the files of a folder or a pattern as one sample."""
+    frames, numbers, size = list[RawFrame](), 0, 0
+    for name in files.names:
+        kind, file = _unpacked(find_input(name, options.limit), options)
+        if kind not in TABLES:
+            rule = "Several files of a sample must be tables of text, Parquet or Arrow. {file} is {kind}; name it alone."
+            raise InputError(rule, file=file.label, kind=kind)
+        frames.append(TABLES[kind](file, options))
+        numbers, size = numbers + frames[-1].frame.height * frames[-1].frame.width, size + file.size
+        options.limit.check_numbers(numbers, files.label)
+    return join_files(frames, files, size, options)
 
 
 def read_input(file: InputFile, options: ReadOptions) -> FileSample:
     """Read a sample from an opened file."""
+    kind, file = _unpacked(file, options)
+    return TABLES[kind](file, options).inferred(options) if kind in TABLES else OTHERS[kind](file, options)
+
+
+def _unpacked(file: InputFile, options: ReadOptions) -> tuple[str, InputFile]:
+    """Return the format of a file that is not empty, and the file without its compression."""
     head = file.head()
     if not head:
         raise InputError(f"{file.label} is empty. Check how it was written.")
@@ -57,7 +82,7 @@ def read_input(file: InputFile, options: ReadOptions) -> FileSample:
         file = InputFile(file.label, content=unpack(file, options.limit))
         if not file.head():
             raise InputError(f"{file.label} is empty. Check how it was written.")
-    return READERS[kind](file, options)
+    return kind, file
 
 
 def find_input(name: str, limit: FileLimit) -> InputFile:
@@ -65,22 +90,17 @@ def find_input(name: str, limit: FileLimit) -> InputFile:
     if name == STDIN:
         return InputFile("standard input", content=drain(in_chunks(sys.stdin.buffer.read), "standard input", limit))
     path, member = Path(name), None
+    if is_remote(name):
+        return InputFile(name, content=read_remote(name, limit))
     if any(mark in name.lower() for mark in WITH_MEMBERS) and not path.exists():
         before, _, member = name.rpartition(":")
         path = Path(before)
     try:
         mode = path.stat().st_mode
     except FileNotFoundError as error:
-        if "://" in name:
-            rule = (
-                "A file must be on this computer. Got the URL {name!r}; download it first, or pipe it in: curl URL | cpmmd ... -"
-            )
-            raise InputError(rule, name=name) from error
         raise InputError(f"There is no file {str(path)!r}.{_near(path)}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise InputError(f"{str(path)!r} cannot be opened ({reason(error)}). Check the name and its permissions.") from error
-    if stat.S_ISDIR(mode):
-        raise InputError(f"{str(path)!r} is a directory. Name the file in it that holds the sample.")
     try:
         with path.open("rb") as stream:
             if not stat.S_ISREG(mode):  # a pipe, as in `cpmmd test <(zcat a.csv.gz) b.csv`: can be read once only
@@ -91,9 +111,9 @@ def find_input(name: str, limit: FileLimit) -> InputFile:
 
 
 def _format_of(file: InputFile, head: bytes) -> str:
-    if file.path is None:
+    if file.path is None and not is_remote(file.label):
         return _sniff(head, file)
-    suffixes = [s.lower() for s in file.path.suffixes]
+    suffixes = [s.lower() for s in Path(file.label if file.path is None else file.path).suffixes]
     suffix = suffixes[-2] if suffixes and suffixes[-1] in PACKED and len(suffixes) > 1 else (suffixes or [""])[-1]
     if suffix in EXTENSIONS:
         return EXTENSIONS[suffix]

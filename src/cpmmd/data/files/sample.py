@@ -66,8 +66,9 @@ NOT_PLAIN = (
     "{text}, or leave it out with {drop}."
 )
 NO_DATE = (
-    "Dates of a column must exist and have one form. Column {short} of {file} has dates among other values, the first {first} in "
-    "row {row}. Correct it (an empty field is a missing value), take the column as text with {text}, or leave it out with {drop}."
+    "All dates of a column must be valid and have one format. Column {short} of {file} has dates among other values, the first "
+    "{first} in row {row}. Correct it (an empty field is a missing value), take the column as text with {text}, or leave it out "
+    "with {drop}."
 )
 MIXTURE = (
     "A column must hold numbers or text, not both. Column {short} of {file} has {numeric} and {others}, the first {first} in row "
@@ -79,9 +80,7 @@ UNITS = (
 )
 AS_WRITTEN = "column {column} of {file}: {remark}; {text} takes it as it is written"
 ALL_DIFFERENT = "column {column} of {file} has {texts}: leave it out if it is an identifier"
-EPOCH = (
-    "column {column} of {file} looks like times in {unit} since 1970, and is compared as numbers; dates are written 2024-12-31"
-)
+EPOCH = "column {column} of {file} looks like times in {unit} since 1970, and is compared as numbers; write dates as 2024-12-31"
 EMPTY = (
     "Columns must hold values. {file} has only missing values in {columns}; leave them out with {drop}, or check how the file "
     "was written."
@@ -125,6 +124,22 @@ class FileSample:
         """Refuse a name that no column has."""
         if name not in self.columns:
             raise unknown_name(f"column of {self.label}:", name, self.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class RawFrame:
+    """Columns as a file has them, before what they mean is inferred."""
+
+    frame: DataFrame
+    label: str
+    notes: tuple[str, ...] = ()
+    typed: bool = False  # whether the file has types; otherwise text may be numbers and dates
+    suspects: tuple[InputError, ...] = ()
+
+    def inferred(self, options: ReadOptions) -> FileSample:
+        """Return the sample with its columns' types."""
+        notes, suspects = list(self.notes), self.suspects
+        return infer_types(self.frame, self.label, options, notes, typed=self.typed, suspects=suspects)
 
 
 def suspect(sentence: str, name: str, label: str, **fields: Field) -> InputError:

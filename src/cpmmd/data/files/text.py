@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cpmmd.core.text import pluralize
 from cpmmd.data.files.input_file import BYTES_A_COLUMN, FileLimit, InputFile, column, in_chunks, polars, reading
 from cpmmd.data.files.options import ReadOptions
-from cpmmd.data.files.sample import FileSample, infer_types
+from cpmmd.data.files.sample import RawFrame
 from cpmmd.errors import InputError, ParameterReference, name_some
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _check_text(file: InputFile, limit: FileLimit) -> bytes:
         nul = "{file} is not text: it holds NUL bytes. Check the file, or set its {setting}."
         raise InputError(nul, file=label, setting=ParameterReference("format"))
     if b"\r" in head and b"\n" not in head:
-        raise InputError(f"{label} has line ends of old Macs. Convert them with: tr '\\r' '\\n'")
+        raise InputError(f"{label} has line endings of old Macs. Convert them with: tr '\\r' '\\n'")
     marks = sum(head.count(mark) for mark in (b",", b"\t", b";", b"\n"))  # about one a value
     limit.check_numbers(file.size * max(marks, 1) / max(len(head), 1), label, besides=file.size)
     return head
@@ -131,11 +131,11 @@ def without_filling(frame: DataFrame, label: str, notes: list[str]) -> DataFrame
         raise InputError(f"Every column must have a name. The first of {label} {index}")
     counts = first.dtype.is_integer() and first.eq_missing(pl.int_range(len(frame), eager=True)).all()
     is_index = "numbers the rows" if counts else "is an index"
-    notes.append(f"the nameless first column of {label} {is_index}: left out")
+    notes.append(f"the nameless first column of {label} {is_index}, and is left out")
     return frame.drop(NAMELESS)
 
 
-def read_delimited(file: InputFile, separator: str, options: ReadOptions) -> FileSample:
+def read_delimited(file: InputFile, separator: str, options: ReadOptions) -> RawFrame:
     """Read a table of separated values; its first line names the columns unless it is all numbers."""
     label = file.label
     _check_text(file, options.limit)
@@ -149,7 +149,7 @@ def read_delimited(file: InputFile, separator: str, options: ReadOptions) -> Fil
         raise InputError(f"{label} has a header and no rows. Check how it was written.")
     if frame[names[-1]].null_count():  # the reader fills lines that are too short
         _check_even(file, separator, len(names))
-    return infer_types(without_filling(frame, label, notes), label, options, notes)
+    return RawFrame(without_filling(frame, label, notes), label, tuple(notes))
 
 
 def _records(file: InputFile, separator: str) -> Iterator[list[str]]:
@@ -232,7 +232,7 @@ def _check_even(file: InputFile, separator: str, width: int) -> None:
         raise InputError(f"{file.label} cannot be read as a table ({error}). Check its quotes.") from error
 
 
-def read_json(file: InputFile, options: ReadOptions) -> FileSample:
+def read_json(file: InputFile, options: ReadOptions) -> RawFrame:
     """Read objects, a row each; the first character tells whether they are a list."""
     start = _check_text(file, options.limit).lstrip(SPACE)[:1]
     if not start:
@@ -243,7 +243,7 @@ def read_json(file: InputFile, options: ReadOptions) -> FileSample:
         frame: DataFrame = polars().read_ndjson(lines, infer_schema_length=None)
     if len(frame) == 1 and all(dtype.is_nested() for dtype in frame.dtypes):
         raise InputError(f"{file.label} holds columns, not rows. {RECORDS}.")
-    return infer_types(frame, file.label, options, [])
+    return RawFrame(frame, file.label)
 
 
 def _check_objects(file: InputFile, limit: FileLimit, *, listed: bool) -> None:

@@ -105,7 +105,7 @@ class Deep(TrainedFamily):
         return DeepKernel.restore(described, tensors, module)
 
     def for_calibration(self) -> tuple[Deep, str]:
-        """Return a narrower network from a width of 500 on: the paper's surrogate rule."""
+        """Return a narrower network where the width is 500 or more: the paper's surrogate rule."""
         surrogate = self.surrogate_width
         if self.module is not None or self.width < WIDE or surrogate is None:
             return self, ""
@@ -133,8 +133,8 @@ class Mixture(TrainedFamily):
 
     Notes
     -----
-    The kernel is no composite kernel, so the paper's theorems do not cover it; its complexity is the paper's heuristic
-    (1 - eps) Pi / feature_bandwidth + eps / input_bandwidth, and C1 is calibrated on the pure feature kernel.
+    The kernel is not a composite kernel, so the paper's theorems do not cover it; its complexity is the paper's heuristic (1 -
+    eps) Pi / feature_bandwidth + eps / input_bandwidth, and C1 is calibrated on the pure feature kernel.
 
     Examples
     --------
@@ -179,5 +179,5 @@ class Mixture(TrainedFamily):
         return family, note or "C1 calibrated on the pure feature kernel"
 
     def proxy_constant(self, columns: int, size: int) -> None:  # noqa: ARG002
-        """Return None: the kernel is no composite kernel."""
+        """Return None: the kernel is not a composite kernel."""
         return

@@ -182,11 +182,11 @@ class ModuleNetwork(Network):
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
             raise InputError(
                 f"The module could not take rows of shape {self.row_shape}: {str(error).splitlines()[0]} "
-                "Give the samples as arrays of shape (rows, *what the module expects of one row)."
+                "Pass the samples as arrays of shape (rows, *shape of one row)."
             ) from error
         if not isinstance(out, torch.Tensor) or out.ndim < 3 or out.shape[1] != len(rows):
             got = tuple(out.shape[1:]) if isinstance(out, torch.Tensor) else type(out).__name__
-            raise InputError(f"The module must give one feature vector a row, shape ({len(rows)}, k). Got {got} instead.")
+            raise InputError(f"The module must return one feature vector per row, shape ({len(rows)}, k). Got {got} instead.")
         return out.reshape(out.shape[0], len(rows), -1)
 
     def lipschitz(self) -> Callable[[Parameters], torch.Tensor]:
