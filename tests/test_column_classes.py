@@ -12,7 +12,7 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
 from cpmmd.engines import columns as engine
 from cpmmd.engines.columns import column_sums
-from cpmmd.engines.fixed_kernel import SCORE_TIE
+from cpmmd.evidence import SCORE_TIE
 from cpmmd.procedures.classes import default_classes
 from cpmmd.statistics.mmd import unbiased_mmd2
 from cpmmd.storage.kernels import describe_method, restore_method

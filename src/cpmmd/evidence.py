@@ -6,6 +6,7 @@ re-pairings), the observed one first, and how close two values count as equal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -125,3 +126,32 @@ def tail_scores(statistics: Array) -> Array:
     relative = np.maximum(1 + z / np.sqrt(shape), 0.0)  # gamma variable over its mean
     normal = (np.cbrt(relative) - 1 + 1 / (9 * shape)) * 3 * np.sqrt(shape)
     return np.asarray(np.where(flat, 0.0, -special.log_ndtr(-normal)))
+
+
+SCORE_TIE = 1e-6  # scores closer than this count as equal
+
+
+@dataclass(frozen=True, eq=False)
+class ClassEvidence:
+    """What one class of statistics says: complexity-penalised evidence, computed alike under every action."""
+
+    scores: Array  # of each member on the data as they came
+    penalty: float  # the class's own null quantile, less the logarithm of its weight
+    total: Array  # the best member's score less the penalty, under every action
+
+    @classmethod
+    def of(cls, values: Array, *, weight: float = 1.0, quantile: float = 0.9) -> ClassEvidence:
+        """Score members (a row each, a column for each action, the observed one first) and subtract the penalty."""
+        best, scores = np.zeros(values.shape[1]), np.empty(len(values))
+        for j, row in enumerate(values):  # one by one: scores of all at once would take several times their memory
+            of_member = tail_scores(row[None])[0]
+            scores[j] = of_member[0]
+            np.maximum(best, of_member, out=best)
+        penalty = float(np.quantile(best, quantile)) - float(np.log(weight))
+        return cls(scores, penalty, best - penalty)
+
+
+def rank_classes(classes: Sequence[ClassEvidence], *, exhaustive: bool) -> Ranking:
+    """Rank the largest penalised evidence of several classes."""
+    totals = np.max([some.total for some in classes], axis=0)
+    return Ranking.of(totals, tolerance=SCORE_TIE, exhaustive=exhaustive)

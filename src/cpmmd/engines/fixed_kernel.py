@@ -17,13 +17,12 @@ from cpmmd.engines.landmarks import landmark_count, landmark_statistics
 from cpmmd.engines.members import UNREGULARISED, View
 from cpmmd.engines.memory import DEFAULT_LIMIT, plan_tiles
 from cpmmd.engines.tiles import tile_statistics, tile_sums
-from cpmmd.evidence import Ranking, tail_scores
+from cpmmd.evidence import SCORE_TIE, Ranking, tail_scores
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.tilers import tiler_for
 
 DENSE_ROWS = 4096  # up to here all rows are permuted, in a matrix of 128 MB
 MIDDLE_ROWS = 1000  # rows that tell where the middle of the pool is
-SCORE_TIE = 1e-6  # scores closer than this count as equal
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,15 @@ from functools import partial
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.core.arrays import Array
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
 from cpmmd.engines.columns import ColumnSums, column_sums
-from cpmmd.engines.fixed_kernel import SCORE_TIE, Engine
+from cpmmd.engines.fixed_kernel import Engine
 from cpmmd.engines.landmarks import landmark_count, landmark_members, landmark_statistics
 from cpmmd.engines.members import PAIR_ROWS, UNREGULARISED, KernelMembers, View, pairwise_members, pairwise_statistics
 from cpmmd.errors import InputError, ParameterReference
-from cpmmd.evidence import Ranking, tail_scores
+from cpmmd.evidence import SCORE_TIE, ClassEvidence, rank_classes
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.procedures.base import Method, Procedure, RunOptions
@@ -131,8 +130,7 @@ class FullSampleTest(Procedure):
         classes = without_twins(self.classes_for(pool), preparations)
         members = self.members(classes, views, partial(column_sums, pool, preparations[None], layout))
         scored_classes = [_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in members]
-        totals = np.max([scored.total for scored in scored_classes], axis=0)
-        ranking = Ranking.of(totals, tolerance=SCORE_TIE, exhaustive=layout.labels.exhaustive)
+        ranking = rank_classes([scored.evidence for scored in scored_classes], exhaustive=layout.labels.exhaustive)
         shown = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
         spectral = any(searched.gammas for searched in classes if isinstance(searched, KernelClass))
         linear = views[None].linear
@@ -209,18 +207,13 @@ class _ScoredClass:
 
     searched: CompetingClass
     reported: ClassScores
-    total: Array
+    evidence: ClassEvidence
     kernel: Callable[[int], Kernel] | None
 
     @classmethod
     def of(cls, searched: CompetingClass, members: Members, quantile: float) -> _ScoredClass:
-        """Score every member, and take the class's own null quantile, less the logarithm of its weight, as its penalty."""
-        evidence, first = np.zeros(members.values.shape[1]), np.empty(len(members.values))
-        for j, row in enumerate(members.values):  # one by one: scores of all at once would take several times their memory
-            scores = tail_scores(row[None])[0]
-            first[j] = scores[0]
-            np.maximum(evidence, scores, out=evidence)
-        penalty = float(np.quantile(evidence, quantile)) - float(np.log(searched.weight))
+        """Score every member, and subtract the penalty of the class."""
+        evidence = ClassEvidence.of(members.values, weight=searched.weight, quantile=quantile)
         reported = ClassScores(
             name=str(searched),
             label=searched.label,
@@ -228,10 +221,10 @@ class _ScoredClass:
             bandwidths=members.bandwidths,
             gammas=members.gammas,
             mmd2=members.values[:, 0].copy() if members.squared_mmd else np.empty(0),
-            scores=first,
-            penalty=penalty,
+            scores=evidence.scores,
+            penalty=evidence.penalty,
         )
-        return cls(searched, reported, evidence - penalty, members.kernel)
+        return cls(searched, reported, evidence, members.kernel)
 
 
 @dataclass(frozen=True, eq=False)
