@@ -95,7 +95,7 @@ def test_day_first_takes_every_mark_and_iso_dates(tmp_path, text):
     ],
 )
 def test_a_date_that_does_not_exist_is_refused_with_its_row(tmp_path, values, style, row):
-    with pytest.raises(InputError, match=f"(?s)must be valid.*dates among other values, the first '{values[row - 1]}' in row {row}"):
+    with pytest.raises(InputError, match=f"(?s)valid.*dates among other values, the first '{values[row - 1]}' in row {row}"):
         read(tmp_path, values, **style)
 
 
