@@ -130,7 +130,7 @@ def test_what_people_call_has_an_example_and_is_most_of_what_is_named():
 
 
 def comments_of(kind):
-    """Return the comment of each field of a dataclass, inherited ones too: behind it, or above it (for several: ``a, b: ...``)."""
+    """Return the comment of each field of a dataclass, also inherited: behind it, or above it (for several: ``a, b: ...``)."""
     found = {}
     for base in reversed(kind.__mro__):
         if dataclasses.is_dataclass(base):
