@@ -24,6 +24,8 @@ MODULES = {
     "cifar": "cifar",
     "rates": "rates",
     "false-selection": "false_selection",
+    "c1-target": "c1_target",
+    "c1-target-deep": "c1_target_deep",
     "polynomial-rows": "polynomial_rows",
     "polynomial-halves": "polynomial_halves",
     "higgs-rows": "higgs_rows",
