@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from cpmmd import Bandwidth, ComplexityPenalized, Polynomial, SplitTest
-from cpmmd.selection.criteria import CALIBRATIONS
 from experiments.base import Experiment
 from experiments.common import PERMUTATIONS, Pair, decision, grid, test
 from experiments.panels import kurtosis, mean_shift, mixture
@@ -15,6 +14,7 @@ from experiments.panels import kurtosis, mean_shift, mixture
 N = 200
 REPETITIONS = 200
 FAMILIES = {"bandwidth": Bandwidth(), "polynomial": Polynomial(degree=4)}
+CALIBRATIONS = ("plain", "ratio", "self-consistent", "expectation")
 LAWS = ("null", "different")
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cpmmd.selection.criteria import CALIBRATIONS
-from experiments.artefacts.c1_target import LAWS, answer
+from experiments.artefacts.c1_target import CALIBRATIONS, LAWS, answer
 from experiments.base import ALL_CELLS, Experiment
 from experiments.common import INIT, PERMUTATIONS, grid, network
 
