@@ -128,6 +128,16 @@ def tail_scores(statistics: Array) -> Array:
     return np.asarray(np.where(flat, 0.0, -special.log_ndtr(-normal)))
 
 
+def sum_or_largest(apart: Sequence[Array], weights: Sequence[float]) -> Array:
+    """Return one statistic from several with common actions: the larger score of their weighted sum and of the largest of them.
+
+    A sum is best where all of them are large, the largest where one is. Each is an array of statistics x actions.
+    """
+    total = sum(weight * values for weight, values in zip(weights, apart, strict=True))
+    largest = np.max([tail_scores(values) for values in apart], axis=0)
+    return np.maximum(tail_scores(np.asarray(total)), tail_scores(largest))
+
+
 SCORE_TIE = 1e-6  # scores closer than this count as equal
 
 

@@ -21,7 +21,7 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MAX_LEVELS, MISSING, OTHER, Preparation
 from cpmmd.data.table import SECONDS_A_DAY
 from cpmmd.draws.layout import Layout
-from cpmmd.evidence import tail_scores
+from cpmmd.evidence import sum_or_largest, tail_scores
 from cpmmd.statistics.samples import Sample
 from cpmmd.statistics.strata import FEWEST, Features, Statistic, Strata, UnitSums
 
@@ -294,20 +294,33 @@ class ColumnScores:
 
 
 def score_columns(features: Sequence[Sequence[Features]], units: Layout) -> list[ColumnScores]:
-    """Return the scores of columns, each given by its features."""
-    differences = _differences(list(chain.from_iterable(features)), units)
+    """Return the scores of columns, each given by its features; of several samples by those of each against all others."""
+    apart = [_statistics(features, layout) for layout in units.against or (units,)]
+    shares = [1 - layout.first / layout.count for layout in units.against]
     scored = []
-    for own in features:
-        named: dict[str, Array] = {}
-        for functions, D in zip(own, differences, strict=False):  # later differences belong to the next columns
-            named |= {name: statistic(D) for name, statistic in functions.statistics.items()}
+    for named, *others in zip(*apart, strict=True):
         if not named:
             scored.append(ColumnScores(np.zeros(len(units.labels)), {}))
             continue
+        if others:
+            named = {name: sum_or_largest([some[name][None] for some in (named, *others)], shares)[0] for name in named}
         scores = tail_scores(np.array(list(named.values())))
         weights = np.log([[WEIGHTS.get(name, 1.0)] for name in named])
         scored.append(ColumnScores(largest_score(scores + weights), dict(zip(named, scores[:, 0].tolist(), strict=True))))
     return scored
+
+
+def _statistics(features: Sequence[Sequence[Features]], units: Layout) -> list[dict[str, Array]]:
+    """Return the statistics of columns under every permutation, by what they detect."""
+    differences = _differences(list(chain.from_iterable(features)), units)
+    return [
+        {
+            name: statistic(D)
+            for functions, D in zip(own, differences, strict=False)  # later differences belong to the next columns
+            for name, statistic in functions.statistics.items()
+        }
+        for own in features
+    ]
 
 
 def largest_score(scores: Array) -> Array:
