@@ -165,7 +165,8 @@ class LabelCodes(Draws):
     def of(self, sample: int, limit: int | None = None) -> Relabelings:
         """Return the labelings of one sample against all others."""
         marks = (block == sample for block in self.blocks())
-        return Relabelings.packed(marks, *self.codes.shape, limit, exhaustive=self.exhaustive)
+        count, size = self.codes.shape
+        return Relabelings.packed(marks, count, size, limit, exhaustive=self.exhaustive)
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -109,9 +109,7 @@ class Layout:
             return cls.of_design(design, rng, target=target)
         size, bins = several_bin_counts(sizes, target=target, most=MOST_BINS)
         starts = np.cumsum(sizes) - sizes
-        parts = [
-            start + rng.permutation(rows)[: count * size] for start, rows, count in zip(starts, sizes, bins, strict=True)
-        ]
+        parts = [start + rng.permutation(rows)[: count * size] for start, rows, count in zip(starts, sizes, bins, strict=True)]
         dropped = tuple(rows - count * size for rows, count in zip(sizes, bins, strict=True))
         rows = np.concatenate(parts)
         return cls(rows, np.arange(0, len(rows), size), bins, dropped=dropped).shuffled(rng)
@@ -229,7 +227,8 @@ def several_bin_counts(sizes: Sequence[int], *, target: int, most: int) -> tuple
     wanted = min(total // target, smallest // FEWEST_BINS)
     size = max(1, min(max(wanted, -(-total // most)), smallest // 2))
     bins, room = dict[int, int](), most
-    for place, sample in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):  # the smallest first: all have the same room
+    ascending = sorted(range(len(sizes)), key=sizes.__getitem__)  # what a small sample does not need is for the larger ones
+    for place, sample in enumerate(ascending):
         bins[sample] = max(2, min(sizes[sample] // size, room // (len(sizes) - place)))
         room -= bins[sample]
     return size, tuple(bins[sample] for sample in range(len(sizes)))

@@ -108,9 +108,7 @@ def _described(
     difference = describe(replace(read, strata=others), apart[most].parts)
     what, value = _summary(read, difference)
     values = tuple(value(sample == a) for a in range(len(apart)))
-    return replace(
-        plain, sample=names[most], words=difference.words, effect=difference.effect, what=what, values=values
-    )
+    return replace(plain, sample=names[most], words=difference.words, effect=difference.effect, what=what, values=values)
 
 
 def _summary(read: ReadColumn, found: ColumnDifference) -> tuple[str, Callable[[Labels], float | None]]:
@@ -119,13 +117,13 @@ def _summary(read: ReadColumn, found: ColumnDifference) -> tuple[str, Callable[[
     def share(marks: Labels, of: Labels) -> Callable[[Labels], float | None]:
         return lambda own: float(marks[own & of].mean()) if (own & of).any() else None
 
-    every = np.ones(len(read.values), dtype=bool)
+    all_rows = np.ones(len(read.values), dtype=bool)
     if found.change is Change.MISSING:
-        return "share missing", share(~read.there, every)
+        return "share missing", share(~read.there, all_rows)
     if found.levels:
         level = next(iter(found.levels))
         name = "missing" if level == MISSING else f"of '{sanitize(level, LONGEST)}'"
-        return f"share {name}", share(read.values == read.code(level), every)
+        return f"share {name}", share(read.values == read.code(level), all_rows)
     if found.kind == "boolean":
         return "share true", share(read.values > 0, read.there)
     if found.change is Change.SCALE:

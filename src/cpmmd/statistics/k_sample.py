@@ -1,9 +1,9 @@
 """Several samples: the k-sample MMD of one kernel, and which pairs of samples differ, by closed testing.
 
-The k-sample MMD says how far the mean embeddings of several samples lie from that of all rows together. T(w) = sum over samples a
-of n_a |mu_a - mu|^2 = sum over a of w_a' K~ w_a / n_a, with K~ the centred kernel matrix and w_a the rows that a labeling calls a;
-with the kernel -|x - x'| it is twice DISCO's between-sample energy (Rizzo and Szekely 2010). For two samples it is m n / (m + n)
-times the biased squared MMD. What many kernels say of several samples is :class:`cpmmd.statistics.forms.Several`.
+The k-sample MMD says how far the mean embeddings of several samples lie from that of all rows together. T(w) = sum over samples
+a of n_a |mu_a - mu|^2 = sum over a of w_a' K~ w_a / n_a, with K~ the centred kernel matrix and w_a the rows that a labeling calls
+a; with the kernel -|x - x'| it is twice DISCO's between-sample energy (Rizzo and Szekely 2010). For two samples it is
+m n / (m + n) times the biased squared MMD. What many kernels say of several samples is :class:`cpmmd.statistics.forms.Several`.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class KSampleMMD:
 
 
 def adjusted_pairs(pvalues: Pairs, samples: int, overall: float) -> dict[tuple[int, int], float]:
-    """Return p-values of pairs of samples adjusted by closed testing, given those of the pairs' own tests and of the test of all.
+    """Return p-values of pairs of samples adjusted by closed testing, from those of their own tests and of the test of all.
 
-    Beyond ten samples, the sets are too many to look at; Shaffer's steps, which are those of Holm with the number of pairs that can
-    be alike together, take their place.
+    Beyond ten samples, the sets are too many to look at; Shaffer's steps, which are those of Holm with the number of pairs that
+    can be alike together, take their place.
 
     >>> adjusted_pairs({(0, 1): 0.6, (0, 2): 0.001, (1, 2): 0.04}, 3, 0.002)
     {(0, 1): 0.6, (0, 2): 0.002, (1, 2): 0.04}
@@ -92,7 +92,7 @@ def pair_factor(size: int, samples: int) -> float:
 
 
 def largest_factor(samples: int) -> float:
-    """Return the largest number that a pair's p-value can be multiplied by; 1 where the test of all samples is that of the pair."""
+    """Return the largest number that a pair's p-value can be multiplied by."""
     if samples > MOST_SUBSETS:
         return float(math.comb(samples - 1, 2))
     return max((pair_factor(size, samples) for size in range(2, samples)), default=1.0)
