@@ -33,9 +33,9 @@ CUT_NOTE = (
 )
 
 SEVERAL_CUT_NOTE = (
-    "{kind} have {sizes}. Only groups of one size are exchangeable, so each was cut to {size}, drawn at random: {kept} of {rows} "
-    "are compared. An exact test of the sizes themselves has p = {pvalue}. If groups were assigned to the samples at random, {keep} "
-    "compares all rows"
+    "{kind} have {sizes}. Only groups of one size are exchangeable, so each was cut to {size}, drawn at random: {kept} of "
+    "{rows} are compared. An exact test of the sizes themselves has p = {pvalue}. If groups were assigned to the samples at "
+    "random, {keep} compares all rows"
 )
 
 
@@ -127,9 +127,10 @@ def pvalue_of_sizes(design: Design, counts: Rows, rng: np.random.Generator) -> f
         labelled = [(codes.of(sample), count) for sample, count in enumerate(design.units)]
     else:
         labelled = [(Relabelings.draw(design.size, design.first, PERMUTATIONS, rng, strata=design.strata), 1)]
-    values = sum(
+    apart = [
         np.concatenate([np.square(block @ below).sum(axis=1) for block in labels.blocks()]) / count for labels, count in labelled
-    )
+    ]
+    values = np.sum(apart, axis=0)
     return float(np.count_nonzero(values >= values[0] * (1 - 1e-9) - 1e-9) / len(values))
 
 
