@@ -298,6 +298,6 @@ def test_whole_numbers_in_single_precision_give_the_same_digits(monkeypatch):
     found = []
     for limit in (columns.SINGLE, 0):
         monkeypatch.setattr(columns, "SINGLE", limit)
-        found.append(two_sample_test(x, y, method=FullSampleTest(classes=(ColumnsClass(),)), rng=0))
+        found.append(two_sample_test(x, y, method=FullSampleTest(classes=(ColumnsClass(),)), missing="impute", rng=0))
     assert found[0].statistic == found[1].statistic
     np.testing.assert_array_equal(found[0].null_distribution, found[1].null_distribution)

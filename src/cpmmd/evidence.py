@@ -142,7 +142,7 @@ def normal_scores(statistics: Array) -> Array:
     z *= np.sqrt(shape)
     if flat.any():
         z[flat[:, 0]] = -np.inf
-    return z
+    return np.asarray(z)
 
 
 def tail_of(normal: Array) -> Array:

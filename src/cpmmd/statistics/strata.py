@@ -76,7 +76,7 @@ class Features:
     @property
     def width(self) -> int:
         """How many sums there are of a unit."""
-        return 1 + self.sums.shape[1] + self.counts.shape[1]
+        return int(1 + self.sums.shape[1] + self.counts.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
