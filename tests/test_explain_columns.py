@@ -372,7 +372,7 @@ def rows_of(**columns):
 
 SUSPICIOUS = {
     "counter": ({"n": (np.arange(60), np.arange(60, 120))}, "numbers the rows"),
-    "index": ({"Unnamed: 0": (np.arange(60), np.arange(60))}, "counts the rows"),
+    "index": ({"Unnamed: 0": (np.arange(60), np.arange(60))}, "numbers the rows"),
     "id": ({"user_id": (RNG.permutation(60) * 7, 1000 + RNG.permutation(60) * 3)}, "like an identifier"),
     "text id": ({"k": ([f"a{i}" for i in range(60)], [f"b{i}" for i in range(60)])}, "like an identifier"),
     "key": ({"source": (["old"] * 30 + ["older"] * 30, ["new"] * 60)}, "no value in common"),
