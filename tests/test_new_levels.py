@@ -27,7 +27,8 @@ def observed(values, labels):
     count = len(values)
     (features,) = level_features(category_levels(values), UnitSums(np.arange(count), count))
     m, n = labels.sum(), (~labels).sum()
-    apart = features.sums[labels].mean(axis=0) - features.sums[~labels].mean(axis=0)
+    functions = np.hstack([features.sums, features.counts])
+    apart = functions[labels].mean(axis=0) - functions[~labels].mean(axis=0)
     return {name: statistic((apart * np.sqrt(m * n / count))[None])[0] for name, statistic in features.statistics.items()}
 
 

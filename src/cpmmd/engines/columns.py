@@ -78,7 +78,7 @@ def _parts(columns: Iterator[ReadColumn], most: int) -> Iterator[list[ReadColumn
     taken = 0
     for column in columns:
         part.append(column)
-        taken += sum(functions.sums.nbytes for functions in column.features)
+        taken += sum(functions.sums.nbytes + functions.counts.nbytes for functions in column.features)
         if len(part) == most or taken > 2 * ROOM:
             yield part
             part, taken = [], 0
