@@ -134,8 +134,8 @@ def independence(
     cpmmd independence people.csv --y vote --stratify-by country --report report.html
     cpmmd independence genes.parquet symptoms.csv --group-by family
 
-    Of two files, row i of one belongs to row i of the other. With --stratify-by the test is one of conditional independence, given
-    that column. Exit code: 0 no dependence found, 1 dependence found, 2 error.
+    Of two files, row i of one belongs to row i of the other. With --stratify-by the test is one of conditional independence,
+    given that column. Exit code: 0 no dependence found, 1 dependence found, 2 error.
     """
     from cpmmd.cli.independence import show_independence
 

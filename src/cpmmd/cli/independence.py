@@ -45,7 +45,9 @@ def show_independence(
     explanation = result.explain() if answering.explain else None
     pairs = [] if explanation is None else explanation.pairs[:MOST_PAIRS]
     rows = [(sanitize(pair.x, 28), sanitize(pair.y, 28), pair.words, probability(pair.pvalue)) for pair in pairs]
-    described = {name: {"name": sample.label, "columns": list(sample.columns)} for name, sample in zip("xy", (first, second))}
+    described = {
+        name: {"name": sample.label, "columns": list(sample.columns)} for name, sample in zip("xy", (first, second), strict=True)
+    }
     where = None if explanation is None else {"sentence": explanation.sentence, "pairs": [vars(p) for p in explanation.pairs]}
     return show_answer(
         result,

@@ -303,7 +303,9 @@ class PairedSettings:
     jobs: int | None = _as_for_samples("jobs")
     missing: str = _as_for_samples("missing")
     group_by: str | None = _as_for_samples("group_by", "Re-pair rows with the same value in this column together (patient).")
-    stratify_by: str | None = _as_for_samples("stratify_by", "Re-pair rows only within the same value of this column, such as site.")
+    stratify_by: str | None = _as_for_samples(
+        "stratify_by", "Re-pair rows only within the same value of this column, such as site."
+    )
     blocks: str | None = _as_for_samples("blocks", "For rows in time: re-pair this many consecutive rows together.")
     group_sizes: str = _as_for_samples("group_sizes", "For groups of different sizes: cut all to one size, or pair equal sizes.")
 

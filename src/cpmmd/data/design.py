@@ -119,7 +119,9 @@ class DesignOptions:
     def split_design_columns(self, table: Table, sample: str, samples: Sequence[str] = ("x", "y")) -> Table:
         """Return one of the samples without the columns that were named; ``design_values`` has their values, and the arrays."""
         design_values = {
-            name: design_column(table, value, sample, name) if isinstance(value, str) else _array(value, table, sample, samples, name)
+            name: design_column(table, value, sample, name)
+            if isinstance(value, str)
+            else _array(value, table, sample, samples, name)
             for name, value in self.given.items()
             if name in NAMED
         }

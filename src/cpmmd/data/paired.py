@@ -113,9 +113,7 @@ def read_paired(
     parts, strata, kind, about = _exchangeable(tables, values, design, rng)
     rows = np.concatenate([part.ravel() for part in parts])
     starts = np.cumsum([0, *(part.size for part in parts)])
-    parts = tuple(
-        np.arange(start, start + part.size).reshape(part.shape) for start, part in zip(starts[:-1], parts, strict=True)
-    )
+    parts = tuple(np.arange(start, start + part.size).reshape(part.shape) for start, part in zip(starts[:-1], parts, strict=True))
     pools = [pool_of_one(table.take(rows)) for table in tables]
     notes += about + [note for pool in pools for note in pooled_levels(pool)]
     for name, pool in zip(SIDES, pools, strict=True):
@@ -125,7 +123,7 @@ def read_paired(
         if still:
             verb = "is" if len(still) == 1 else "are"
             notes.append(f"{name_some(still)} of {name} {verb} constant, and depends on nothing")
-    found = PairedTables(*pools, parts, None if strata is None else strata[rows], kind, kind != BLOCK, tuple(notes))
+    found = PairedTables(pools[0], pools[1], parts, None if strata is None else strata[rows], kind, kind != BLOCK, tuple(notes))
     _require_pairings(found, alpha)
     return found
 
@@ -174,14 +172,14 @@ def _exchangeable(
     tables: list[Table], values: Mapping[str, Values], design: DesignOptions, rng: np.random.Generator
 ) -> tuple[tuple[Rows, ...], Rows | None, str, list[str]]:
     """Return the rows that may exchange partners, the stratum of each row, what a unit is, and notes."""
-    count, strata, notes = tables[0].rows, None, list[str]()
+    total, strata, notes = tables[0].rows, None, list[str]()
     names: Objects = np.array([""], dtype=object)
     if "strata" in values:
         strata, names = codes([values["strata"]], "strata")
         if len(names) > MOST_STRATA:
-            fields = {"most": MOST_STRATA, "count": len(names), "groups": GROUPS, "pairs": PAIRS}
-            raise InputError(MANY_STRATA, parameter="strata", **fields)
-    by_stratum = rows_by_number(np.zeros(count, dtype=np.intp) if strata is None else strata)
+            count = len(names)
+            raise InputError(MANY_STRATA, parameter="strata", most=MOST_STRATA, count=count, groups=GROUPS, pairs=PAIRS)
+    by_stratum = rows_by_number(np.zeros(total, dtype=np.intp) if strata is None else strata)
     kind, parts = ROW, [rows[:, None] for rows in by_stratum]
     if "groups" in values:
         kind = GROUP
@@ -190,7 +188,7 @@ def _exchangeable(
         kind = BLOCK
         length, notes = _block_rows(tables, design)
         parts = [rows[: len(rows) // length * length].reshape(-1, length) for rows in by_stratum]
-        left = count - sum(part.size for part in parts)
+        left = total - sum(part.size for part in parts)
         if left:
             notes.append(f"{pluralize(left, 'row')} at the end left out: they do not fill a block of {length}")
     alone = [part for part in parts if len(part) < 2]
@@ -206,9 +204,7 @@ def _exchangeable(
     return tuple(part for part in parts if len(part) > 1), strata, kind, notes
 
 
-def _group_parts(
-    groups: Values, by_stratum: list[Rows], sizes: str, rng: np.random.Generator
-) -> tuple[list[Rows], list[str]]:
+def _group_parts(groups: Values, by_stratum: list[Rows], sizes: str, rng: np.random.Generator) -> tuple[list[Rows], list[str]]:
     """Return the groups of each stratum, cut to one size at random, or apart by size where all their rows are kept."""
     number, names = codes([groups], "groups")
     stratum = np.empty(len(number), dtype=np.intp)

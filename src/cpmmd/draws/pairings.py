@@ -1,7 +1,7 @@
 """Re-pairings: which row of a second table goes with each row of a first, where nothing ties them together.
 
-Few rows are re-paired one by one (:class:`Pairings`). Many are put on cycles in random order, and a re-pairing turns each cycle by
-some places (:class:`Shifts`). Turning cycles is a group, and every random order begins another coset of it, so the observed
+Few rows are re-paired one by one (:class:`Pairings`). Many are put on cycles in random order, and a re-pairing turns each cycle
+by some places (:class:`Shifts`). Turning cycles is a group, and every random order begins another coset of it, so the observed
 pairing is one of equally likely ones, and the level is exact. Sums over all turns of a cycle are a cross-correlation, which a
 Fourier transform gives at the cost of a few re-pairings. A place of a cycle has one unit, or many rows where rows are many: a
 million rows on a thousand places cost no more re-pairings than a thousand rows do.

@@ -22,8 +22,8 @@ DENSE_ROWS = 400  # of a table whose kernel matrix is taken apart whole
 LANDMARKS = 200  # of larger ones
 VARIANCE_ROWS = 5000  # rows that means and variances are taken over, at most
 HELD_ROWS = 20_000  # rows whose features are held; of more they are made when they are asked for
-LEAST = 1e-6  # of the largest variance: smaller ones count for less than a hundredth at every spectral parameter in use
-MOST = 64  # directions
+LEAST = 1e-4  # of the largest variance: smaller ones count for less than a hundredth at every spectral parameter in use
+MOST = 40  # directions
 
 
 @dataclass(frozen=True, eq=False)

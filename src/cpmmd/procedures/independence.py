@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.stats import rankdata
 
-from cpmmd.core.arrays import Array
+from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.parallel import map_apart
 from cpmmd.core.progress import report
 from cpmmd.core.text import bytes_in_words
@@ -21,7 +21,7 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.draws.labels import Relabelings
 from cpmmd.draws.pairings import Pairings, Shifts
 from cpmmd.engines.principal import LANDMARKS, PrincipalFeatures
-from cpmmd.errors import InputError, unknown_name
+from cpmmd.errors import InputError, ParameterReference, unknown_name
 from cpmmd.evidence import ClassEvidence, Ranking, rank, rank_classes
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.collection import distances
@@ -33,15 +33,15 @@ from cpmmd.statistics.forms import quadratic_forms
 from cpmmd.statistics.hsic import HSIC, Side, spectral_hsic
 
 MATRIX_ROWS = 4000  # of a table whose whole kernel matrix is held by the tests of one kernel; of more, landmarks see it
-MEDIAN_ROWS = 1000  # rows that median distances are taken over
+MEDIAN_ROWS = 500  # rows that median distances are taken over
 PLAIN = math.inf  # the spectral parameter of HSIC itself
-DISTANCE = "distance"
+OTHER_METHOD = ParameterReference("method", "cp-hsic")
 RANKS, STANDARD = "ranks", "standard"
 REPORTED = {RANKS: "ranks", STANDARD: "standardised columns"}
 
 
 @dataclass(frozen=True)
-class View:
+class SideView:
     """How one table is seen: its coordinates, and a kernel on them."""
 
     coordinates: str  # ``"ranks"`` of each column, or ``"standard"`` for standardised columns
@@ -57,7 +57,7 @@ class ProductClass:
     """Products of two kernels, one a table, and what is selected of them: views and spectral parameters."""
 
     name: str
-    members: tuple[tuple[View, View, tuple[float, ...]], ...]  # views of x and of y, and spectral parameters
+    members: tuple[tuple[SideView, SideView, tuple[float, ...]], ...]  # views of x and of y, and spectral parameters
     weight: float = 1.0
 
 
@@ -107,6 +107,7 @@ class PairedOptions:
 
     alpha: float  # level of the test
     n_permutations: int  # re-pairings asked for
+    draws: Pairings | Shifts  # the re-pairings
 
 
 class IndependenceTest(ABC):
@@ -116,12 +117,12 @@ class IndependenceTest(ABC):
     summary: ClassVar[str]  # its one line
 
     @abstractmethod
-    def run(self, tables: PairedTables, draws: Pairings | Shifts, options: PairedOptions, rng: np.random.Generator) -> PairedFinding:
-        """Run the test under these re-pairings."""
+    def run(self, tables: PairedTables, options: PairedOptions, rng: np.random.Generator) -> PairedFinding:
+        """Run the test."""
 
 
 NARROW = 0.25
-DISTANCES, WIDE, FINE = View(STANDARD), View(STANDARD, 2.0), View(RANKS, NARROW)
+DISTANCES, WIDE, FINE = SideView(STANDARD), SideView(STANDARD, 2.0), SideView(RANKS, NARROW)
 CLASSES = (
     ProductClass("distance", ((DISTANCES, DISTANCES, (PLAIN,)),)),
     ProductClass("spectral", ((DISTANCES, DISTANCES, (0.1,)), (WIDE, WIDE, (0.01,)))),
@@ -139,24 +140,32 @@ class SpectralHSICTest(IndependenceTest):
     citations = ("ni2026kernel", "gretton2005hsic", "hagrass2024spectral", "szekely2007distance")
     summary = "products of kernels with spectral parameters, selected by penalised evidence; no split"
 
-    def run(self, tables: PairedTables, draws: Pairings | Shifts, options: PairedOptions, rng: np.random.Generator) -> PairedFinding:  # noqa: ARG002
+    def run(self, tables: PairedTables, options: PairedOptions, rng: np.random.Generator) -> PairedFinding:
         """Score every member under every re-pairing, and rank the largest penalised evidence."""
         of_x, of_y = rng.spawn(2)
-        wanted = [(a, b) for searched in self.classes for a, b, _ in searched.members]
+        gammas: dict[tuple[SideView, SideView], list[float]] = {}  # of every pair of views, whichever class asks for them
+        for searched in self.classes:
+            for a, b, some in searched.members:
+                gammas[a, b] = list(dict.fromkeys([*gammas.get((a, b), []), *some]))
         sides = [
-            _Sides(pool, tables, stream).features(dict.fromkeys(pair[i] for pair in wanted))
+            _Sides(pool, tables, stream).features(tuple(dict.fromkeys(pair[i] for pair in gammas)))
             for i, (pool, stream) in enumerate(((tables.x, of_x), (tables.y, of_y)))
         ]
+        values: dict[tuple[SideView, SideView, float], Array] = {}
+        for k, ((a, b), asked) in enumerate(gammas.items()):
+            report("kernels", k, len(gammas))
+            found = spectral_hsic(sides[0][a], sides[1][b], asked, options.draws)
+            values |= {(a, b, gamma): row for gamma, row in zip(asked, found, strict=True)}
         evidence, selected = [], []
-        for k, searched in enumerate(self.classes):
-            report("kernels", k, len(self.classes))
-            of_members = [spectral_hsic(sides[0][a], sides[1][b], gammas, draws) for a, b, gammas in searched.members]
-            described = [(a, b, gamma) for a, b, gammas in searched.members for gamma in gammas]
-            found = ClassEvidence.of(np.concatenate(of_members), weight=searched.weight, quantile=self.quantile)
-            evidence.append(found)
-            a, b, gamma = described[best := int(found.scores.argmax())]
-            selected.append(SelectedProduct(searched.name, str(a), str(b), gamma, float(found.scores[best]), found.penalty))
-        ranking = rank_classes(evidence, exhaustive=draws.exhaustive)
+        for searched in self.classes:
+            members = [(a, b, gamma) for a, b, some in searched.members for gamma in some]
+            scored = ClassEvidence.of(
+                np.array([values[member] for member in members]), weight=searched.weight, quantile=self.quantile
+            )
+            evidence.append(scored)
+            a, b, gamma = members[best := int(scored.scores.argmax())]
+            selected.append(SelectedProduct(searched.name, str(a), str(b), gamma, float(scored.scores[best]), scored.penalty))
+        ranking = rank_classes(evidence, exhaustive=options.draws.exhaustive)
         selected.sort(key=lambda chosen: -chosen.evidence)
         return PairedFinding(ranking, "the largest evidence of a class less its complexity", classes=tuple(selected))
 
@@ -165,22 +174,21 @@ class SpectralHSICTest(IndependenceTest):
 class OneKernelTest(IndependenceTest):
     """HSIC of one kernel a table: what the tests of a fixed kernel share."""
 
-    def run(self, tables: PairedTables, draws: Pairings | Shifts, options: PairedOptions, rng: np.random.Generator) -> PairedFinding:  # noqa: ARG002
+    def run(self, tables: PairedTables, options: PairedOptions, rng: np.random.Generator) -> PairedFinding:
         """Rank HSIC among its values under re-pairings."""
         of_x, of_y = rng.spawn(2)
         matrices = [Preparation.fit(pool).transform(pool) for pool in map(only_pool, (tables.x, tables.y))]
-        kernels = [
-            self.kernel(rows[_some(len(rows), stream)]) for rows, stream in zip(matrices, (of_x, of_y), strict=True)
-        ]
+        kernels = [self.kernel(rows[_some(len(rows), stream)]) for rows, stream in zip(matrices, (of_x, of_y), strict=True)]
         if tables.rows <= MATRIX_ROWS:
-            statistic = HSIC.of(*(kernel.gram(rows) for kernel, rows in zip(kernels, matrices, strict=True)), tables.strata)
-            return PairedFinding(*self.reported(rank(statistic, draws), statistic))
+            K, L = (kernel.gram(rows) for kernel, rows in zip(kernels, matrices, strict=True))
+            statistic = HSIC.of(K, L, tables.strata)
+            return PairedFinding(*self.reported(rank(statistic, options.draws), statistic))
         sides = []
         for kernel, rows, stream in zip(kernels, matrices, (of_x, of_y), strict=True):
             found = PrincipalFeatures.of(kernel, rows, tables.strata, stream)
             sides.append(Side(found.variances, found.features))
-        values = spectral_hsic(*sides, (PLAIN,), draws)[0]
-        ranking = Ranking.of(values, tolerance=1e-12 * float(np.abs(values).max()), exhaustive=draws.exhaustive)
+        values = spectral_hsic(sides[0], sides[1], (PLAIN,), options.draws)[0]
+        ranking = Ranking.of(values, tolerance=1e-12 * float(np.abs(values).max()), exhaustive=options.draws.exhaustive)
         note = f"kernels are seen through {LANDMARKS} landmarks of each table, because there are more than {MATRIX_ROWS} rows"
         return PairedFinding(ranking, "HSIC of the leading directions, in units of the largest variances", (note,))
 
@@ -268,15 +276,15 @@ class HSICAgg(IndependenceTest):
     citations = ("schrab2022agginc",)
     summary = "HSICAgg: 25 pairs of Gaussian kernels, aggregated with corrected levels; rows are independent"
 
-    def run(self, tables: PairedTables, draws: Pairings | Shifts, options: PairedOptions, rng: np.random.Generator) -> PairedFinding:
+    def run(self, tables: PairedTables, options: PairedOptions, rng: np.random.Generator) -> PairedFinding:
         """Simulate every single test under common signs, correct, decide."""
         if tables.kind != "row" or tables.strata is not None:
-            rule = "hsicagg takes rows as independent: it has no groups, strata or blocks. Leave them out, or use method='cp-hsic'."
-            raise InputError(rule)
+            rule = "hsicagg takes rows as independent: it has no groups, strata or blocks. Leave them out, or use {other}."
+            raise InputError(rule, other=OTHER_METHOD)
         if tables.rows > MATRIX_ROWS:
             needed = bytes_in_words(10 * 4 * (tables.rows // 2) ** 2)
-            rule = "hsicagg holds all pairs of rows, at most {most} rows. Got {rows}, which need {needed}; use method='cp-hsic'."
-            raise InputError(rule, most=MATRIX_ROWS, rows=tables.rows, needed=needed)
+            rule = "hsicagg holds all pairs of rows, at most {most} rows. Got {rows}, which need {needed}; use {other}."
+            raise InputError(rule, most=MATRIX_ROWS, rows=tables.rows, needed=needed, other=OTHER_METHOD)
         matrices = [Preparation.fit(pool).transform(pool) for pool in map(only_pool, (tables.x, tables.y))]
         half = tables.rows // 2
         signs = Relabelings.draw_signs(half, 2 * options.n_permutations, rng)
@@ -335,12 +343,12 @@ class _Sides:
     tables: PairedTables
     rng: np.random.Generator
 
-    def features(self, views: Sequence[View] | dict[View, None]) -> dict[View, Side]:
+    def features(self, views: Sequence[SideView]) -> dict[SideView, Side]:
         """Return the features of every view, each with a random stream of its own."""
         coordinates = {name: self._matrix(name) for name in dict.fromkeys(view.coordinates for view in views)}
         streams = dict(zip(views, self.rng.spawn(len(views)), strict=True))
 
-        def side(view: View) -> Side:
+        def side(view: SideView) -> Side:
             rows, stream = coordinates[view.coordinates], streams[view]
             sample = rows[_some(len(rows), stream)]
             kernel: Kernel
@@ -352,7 +360,7 @@ class _Sides:
             found = PrincipalFeatures.of(kernel, rows, self.tables.strata, stream)
             return Side(found.variances, found.features)
 
-        return dict(zip(views, map_apart(side, list(views)), strict=True))
+        return dict(zip(views, map_apart(side, views), strict=True))
 
     def _matrix(self, coordinates: str) -> Array:
         """Return the table in some coordinates; categories have indicators of their levels in all of them."""
@@ -365,7 +373,7 @@ class _Sides:
         return rows
 
 
-def _some(count: int, rng: np.random.Generator) -> Array | slice:
+def _some(count: int, rng: np.random.Generator) -> Rows | slice:
     """Return rows that median distances are taken over, drawn without looking at the other table."""
     return slice(None) if count <= MEDIAN_ROWS else rng.permutation(count)[:MEDIAN_ROWS]
 
@@ -375,4 +383,3 @@ def method_of(name: object) -> tuple[str, IndependenceTest]:
     if not isinstance(name, str) or name not in METHODS:
         raise unknown_name("method", name if isinstance(name, str) else repr(name), METHODS, parameter="method")
     return name, METHODS[name]
-

@@ -48,9 +48,7 @@ class IndependenceExplanation(NoTruthValue, PlainValue):
         return table_card(self.sentence, ["p-values are adjusted over pairs."], rows)
 
     def __str__(self) -> str:
-        lines = [
-            f"  {_called(p.x, 20):<20} {_called(p.y, 20):<20} {p.words}, p = {p.pvalue:.4g}" for p in self.pairs[:PRINTED]
-        ]
+        lines = [f"  {_called(p.x, 20):<20} {_called(p.y, 20):<20} {p.words}, p = {p.pvalue:.4g}" for p in self.pairs[:PRINTED]]
         more = [f"  and {pluralize(len(self.pairs) - PRINTED, 'more pair')}"] if len(self.pairs) > PRINTED else []
         return "\n".join([self.sentence, *lines, *more])
 
@@ -212,8 +210,8 @@ def independence_test(
     n_jobs : int, optional
         Number of threads, -1 for all cores; None leaves the setting of the process.
     missing : str
-        ``"error"``; ``"drop"``, which leaves out rows with a missing value on either side; or ``"impute"``, which fills in medians
-        and tests indicators of missing values as well.
+        ``"error"``; ``"drop"``, which leaves out rows with a missing value on either side; or ``"impute"``, which fills in
+        medians and tests indicators of missing values as well.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
     groups : str or array, optional
@@ -260,7 +258,7 @@ def independence_test(
     with threads(jobs), reporting_to(progress):
         tables = read_paired(x, y, missing=missing, design=design, alpha=alpha, rng=of_reading)
         draws = draw_pairings(tables.parts, asked, of_draws)
-        found = procedure.run(tables, draws, PairedOptions(alpha, asked), of_test)
+        found = procedure.run(tables, PairedOptions(alpha, asked, draws), of_test)
     repeat = {
         **({} if name == DEFAULT_METHOD else {"method": name}),
         **({} if alpha == 0.05 else {"alpha": alpha}),

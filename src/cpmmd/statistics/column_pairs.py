@@ -57,9 +57,8 @@ def column_pairs(tables: PairedTables, draws: Pairings | Shifts, alpha: float) -
         start = stop
     found = np.array(scores)
     pvalues = adjusted_pvalues(found)
-    pairs = [(first, second) for first in x for second in y]
     order = np.lexsort((-found[:, 0], pvalues))
-    return tuple(_describe(*pairs[i], float(pvalues[i]), alpha) for i in order)
+    return tuple(_describe(x[i // len(y)], y[i % len(y)], float(pvalues[i]), alpha) for i in order.tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,7 @@ def _centre(features: Array, strata: Rows | None) -> Array:
     if strata is not None:
         for inside in units_by_stratum(strata):
             centred[inside] -= centred[inside].mean(axis=0)
-    return centred
+    return np.asarray(centred)
 
 
 def _standardise(features: Array, variances: Array, strata: Rows | None) -> tuple[Array, Array]:
