@@ -48,7 +48,7 @@ OTHER_ROWS = (
     "without a partner, or join the tables by their key first."
 )
 CONSTANT = "Each table must have a column that varies. Every column of {sample} is constant; choose other columns."
-ALONE = "Units must have others to exchange partners with. {each} {count} alone in its stratum. Use coarser strata{or_cut}."
+ALONE = "Units must have others to exchange partners with. Every {kind} is alone{where}. Use {instead}."
 MANY = 10**100  # re-pairings, more than enough for any level
 
 
@@ -193,8 +193,11 @@ def _exchangeable(
             notes.append(f"{pluralize(left, 'row')} at the end left out: they do not fill a block of {length}")
     alone = [part for part in parts if len(part) < 2]
     if len(alone) == len(parts) and (strata is not None or kind != ROW):
-        or_cut = ", or group_sizes='cut'" if kind == GROUP and design.group_sizes != CUT else ""
-        raise TooFewUnitsError(ALONE, each=f"Every {kind}", count="is", or_cut=or_cut)
+        instead = {ROW: "coarser strata", GROUP: "coarser strata, or more groups", BLOCK: "shorter blocks, or more rows"}[kind]
+        if kind == GROUP and design.group_sizes != CUT:
+            instead = "coarser strata, or cut groups to one size with group_sizes='cut'"
+        where = "" if strata is None else " in its stratum"
+        raise TooFewUnitsError(ALONE, kind=kind, where=where, instead=instead)
     if alone:
         lost = sum(part.size for part in alone)
         where = sorted({str(names[strata[part.flat[0]]]) for part in alone if part.size}) if strata is not None else []

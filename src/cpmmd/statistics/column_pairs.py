@@ -28,7 +28,7 @@ WIDTH = 0.25  # of the kernel on ranks in (0, 1)
 GAMMAS = (np.inf, 0.1)
 MOST_PAIRS = 10_000  # of columns that are tested
 AT_ONCE = 64 * 2**20  # bytes of products under all re-pairings
-SURE = 2.0  # standard errors of a rank correlation from which on it has a direction
+SURE = 3.0  # standard errors of a rank correlation from which on it has a direction
 
 
 @dataclass(frozen=True)
