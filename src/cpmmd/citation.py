@@ -15,6 +15,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "paper": (PAPER,),
     "mmd": ("gretton2012kernel",),
     "binned permutations": ("domingo2025cheap",),
+    "independence": ("gretton2005hsic", "szekely2007distance", "schrab2022efficient"),
     "several splits": ("vovk2020combining", "meinshausen2009pvalues"),
     "adjusted p-values": ("benjamini1995controlling", "benjamini2001control"),
     "higgs": ("baldi2014searching",),
@@ -32,7 +33,7 @@ def cite(thing: object = None) -> str:
     ----------
     thing : str or object, optional
         A method's name (``"mmdagg"``), an object of this package, or one of ``"paper"``, ``"mmd"``, ``"binned permutations"``,
-        ``"several splits"``, ``"adjusted p-values"``, ``"higgs"``, ``"tep"``, ``"mnist"``, ``"cifar10"``, ``"cifar10.1"``.
+        ``"independence"``, ``"several splits"``, ``"adjusted p-values"``, ``"higgs"``, ``"tep"``, ``"mnist"``, ``"cifar10"``, ``"cifar10.1"``.
 
     Returns
     -------

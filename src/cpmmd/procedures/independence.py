@@ -273,7 +273,7 @@ class HSICAgg(IndependenceTest):
     powers: tuple[int, int] = (-2, 2)  # of 2, times the median distance: the bandwidths of each table
     b3: int = 50  # bisections of the correction
 
-    citations = ("schrab2022agginc",)
+    citations = ("schrab2022efficient",)
     summary = "HSICAgg: 25 pairs of Gaussian kernels, aggregated with corrected levels; rows are independent"
 
     def run(self, tables: PairedTables, options: PairedOptions, rng: np.random.Generator) -> PairedFinding:
