@@ -33,7 +33,8 @@ def cite(thing: object = None) -> str:
     ----------
     thing : str or object, optional
         A method's name (``"mmdagg"``), an object of this package, or one of ``"paper"``, ``"mmd"``, ``"binned permutations"``,
-        ``"independence"``, ``"several splits"``, ``"adjusted p-values"``, ``"higgs"``, ``"tep"``, ``"mnist"``, ``"cifar10"``, ``"cifar10.1"``.
+        ``"independence"``, ``"several splits"``, ``"adjusted p-values"``, ``"higgs"``, ``"tep"``, ``"mnist"``, ``"cifar10"``,
+        ``"cifar10.1"``.
 
     Returns
     -------

@@ -276,6 +276,13 @@ class Settings:
         """Return the keyword arguments of the library's tests, detectors and plans."""
         return keywords_of(self)
 
+    def keywords_of_several(self) -> dict[str, Any]:
+        """Return the keyword arguments of a test of several samples, whose method chooses its own coordinates."""
+        given = self.keywords()
+        if given.pop("scale") is not None:
+            raise InputError("A test of several samples chooses its own coordinates. Leave out --scale.")
+        return given
+
 
 def keywords_of(settings: Any) -> dict[str, Any]:
     """Return a group of options as keyword arguments, under the names that they have in Python."""
@@ -317,13 +324,6 @@ class PairedSettings:
     def keywords(self) -> dict[str, Any]:
         """Return the keyword arguments of ``independence_test``."""
         return keywords_of(self)
-
-    def keywords_of_several(self) -> dict[str, Any]:
-        """Return the keyword arguments of a test of several samples, whose method chooses its own coordinates."""
-        given = self.keywords()
-        if given.pop("scale") is not None:
-            raise InputError("A test of several samples chooses its own coordinates. Leave out --scale.")
-        return given
 
 
 @dataclass(frozen=True)

@@ -200,8 +200,8 @@ def _exchangeable(
         raise TooFewUnitsError(ALONE, kind=kind, where=where, instead=instead)
     if alone:
         lost = sum(part.size for part in alone)
-        where = sorted({str(names[strata[part.flat[0]]]) for part in alone if part.size}) if strata is not None else []
-        of = f" ({name_some(where)})" if where else ""
+        called = sorted({str(names[strata[part.flat[0]]]) for part in alone if part.size}) if strata is not None else []
+        of = f" ({name_some(called)})" if called else ""
         what = pluralize(len(alone), "stratum", "strata") if kind == ROW else f"{pluralize(len(alone), kind)} alone"
         notes.append(f"{what}{of} with nothing to exchange partners with left out: {pluralize(lost, 'row')}")
     return tuple(part for part in parts if len(part) > 1), strata, kind, notes
