@@ -41,7 +41,8 @@ def statistics_of(features, labels):
     found = {}
     for sums in features:
         m, n = sums.base[labels].sum(), sums.base[~labels].sum()
-        apart = sums.sums[labels].sum(axis=0) / m - sums.sums[~labels].sum(axis=0) / n
+        functions = np.hstack([sums.sums, sums.counts])
+        apart = functions[labels].sum(axis=0) / m - functions[~labels].sum(axis=0) / n
         found |= {name: statistic((apart * np.sqrt(m * n / (m + n)))[None])[0] for name, statistic in sums.statistics.items()}
     return found
 
@@ -123,7 +124,7 @@ def test_units_of_unequal_sizes_change_sides_as_wholes():
         expected.append(statistics_of(features_of(values[rows, 0]), of_rows)["location"])
     by_hand = np.argsort(np.argsort(np.round(expected, 9), kind="stable"))
     alone = [{"location": read[0].features[0].statistics["location"]}]
-    features = [type(one)(one.base, one.sums, alone[0]) for one in read[0].features]
+    features = [replace(one, statistics=alone[0]) for one in read[0].features]
     (found,) = score_columns([features], units)
     assert np.argsort(np.argsort(np.round(found.scores, 7), kind="stable")).tolist() == by_hand.tolist()
     assert len(scores) == 2

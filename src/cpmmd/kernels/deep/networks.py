@@ -72,7 +72,7 @@ def _follow(tall: torch.Tensor, block: torch.Tensor) -> torch.Tensor:
         if bool((value - before <= tolerance * value).all()):
             return block
     if tall.dtype == torch.float64:
-        return torch.linalg.eigh(tall.mT @ tall).eigenvectors[:, :, -block.shape[2] :]
+        block = torch.linalg.eigh(tall.mT @ tall).eigenvectors[:, :, -block.shape[2] :]
     return block
 
 
