@@ -26,6 +26,7 @@ MODULES = {
     "false-selection": "false_selection",
     "c1-target": "c1_target",
     "c1-target-deep": "c1_target_deep",
+    "complexity": "complexity",
     "polynomial-rows": "polynomial_rows",
     "polynomial-halves": "polynomial_halves",
     "higgs-rows": "higgs_rows",

@@ -93,8 +93,8 @@ EXPERIMENT = Experiment(
     repetitions=REPETITIONS,
     settings={"steps": STEPS, "features": FEATURES},
     networks=ALL_CELLS,
-    note="One scale (bandwidth, polynomial): the supremum is a half-normal, so the ratio is at most 1/sqrt(2 pi) = 0.40, whatever "
-    "d and N. A matrix has a direction for each column: its ratio grows with d, up to the c_H = d of the proof. Networks: the "
-    "ascent finds a lower bound of the supremum, which grows with the outputs and hardly with width. The inequality's rows have "
-    "the mean of the supremum of the squared MMD under the null, that of G, and C_1 G.",
+    note="One scale (bandwidth, polynomial): the supremum is a half-normal, so the ratio is at most 1/sqrt(2 pi) = 0.40 on "
+    "average, whatever d and N. A matrix has a direction for each column: its ratio grows with d, up to the c_H = d of the "
+    "proof. Networks: the ascent finds a lower bound of the supremum, which grows with the outputs and hardly with width. The "
+    "rows of the inequality have the means of the largest squared MMD under the null, of G, and of C_1 G.",
 )
