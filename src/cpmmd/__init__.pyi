@@ -33,6 +33,8 @@ from .procedures.split import SplitTest as SplitTest
 from .questions.equivalence import EquivalenceResult as EquivalenceResult
 from .questions.equivalence import equivalence_test as equivalence_test
 from .questions.kernel_matrix import kernel_matrix_test as kernel_matrix_test
+from .questions.responses import ResponsesResult as ResponsesResult
+from .questions.responses import responses_test as responses_test
 from .questions.two_sample import methods as methods
 from .questions.two_sample import two_sample_test as two_sample_test
 from .selection.criteria import ComplexityPenalized as ComplexityPenalized

@@ -8,6 +8,7 @@ import typer
 
 from cpmmd import __version__
 from cpmmd.cli.failures import Commands
+from cpmmd.cli.responses import ResponsesSettings
 from cpmmd.cli.settings import (
     FORCE,
     JSON,
@@ -112,6 +113,30 @@ def compare(
     else:
         differs, failed = compare_groups(files[0], split_by, reading, settings, answering)
     raise answering.exit(differs, failed)
+
+
+@app.command()
+@with_groups
+def responses(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files of answers.", show_default=False)],
+    *,
+    settings: ResponsesSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether answers to the same prompts come from the same model.
+
+    \b
+    cpmmd responses yesterday.jsonl today.jsonl
+    cpmmd responses a.csv b.csv --prompt question --response text --report answers.html
+
+    A file has a row for each answer. Answers are compared within prompts, so ask each prompt several times on both sides.
+    """
+    from cpmmd.cli.responses import compare_responses
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    raise answering.exit(compare_responses(files, settings, reading, answering))
 
 
 @app.command()

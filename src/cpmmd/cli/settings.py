@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
@@ -190,6 +190,11 @@ class ReadOptions:
         "csv, tsv, json, jsonl, xlsx, parquet, arrow, npy or npz [default: from the file name].", None, "-f"
     )
     file_limit: str | None = option("Refuse larger files, e.g. 500M or 8G [default: 4G].", None, metavar="SIZE")
+
+    def with_text(self, *columns: str) -> ReadOptions:
+        """Return options that read some columns as text, and no others."""
+        quoted = ['"' + column.replace('"', '""') + '"' for column in columns]
+        return replace(self, columns=quoted, drop=None, text=quoted)
 
     def read(self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False) -> list[FileSample]:
         """Return the samples of some files; columns in ``keep`` are read whatever was chosen.
