@@ -121,9 +121,12 @@ def _from_device(data: Any, name: str) -> Values:
     """Return an array of another package as numpy's, by DLPack, copied from where it is."""
     try:
         try:
-            return np.from_dlpack(data)
+            found = np.from_dlpack(data)
         except (BufferError, RuntimeError, TypeError, ValueError):  # on another device, or of a type that DLPack has not
-            return np.asarray(data.get()) if hasattr(data, "get") else np.asarray(data)
+            found = np.asarray(data.get() if hasattr(data, "get") else data)
+            if found.ndim == 0:
+                raise
+        return found.astype(np.float64) if found.dtype.kind == "V" else found  # bfloat16 and its like
     except Exception as error:  # every package has its own
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(DEVICE, sample=name, got=type(data).__name__, reason=reason) from error
@@ -134,15 +137,17 @@ def column_arrays(data: Mapping[Any, object], name: str) -> dict[str, Values]:
     columns = {str(label): _as_array(values) for label, values in data.items()}
     lengths = {label: len(values) if values.ndim else None for label, values in columns.items()}
     if len(set(lengths.values())) > 1 or None in lengths.values():
-        said = [f"{label!r}: {'a single value' if rows is None else pluralize(rows, 'value')}" for label, rows in lengths.items()]
-        raise InputError(UNEQUAL, sample=name, lengths=", ".join(said[:8]))
+        listed = [f"{label!r}: {'a single value' if rows is None else pluralize(rows, 'value')}" for label, rows in lengths.items()]
+        raise InputError(UNEQUAL, sample=name, lengths=", ".join(listed[:8]))
     return columns
 
 
 def _as_array(values: object) -> Values:
     """Return the values of a column; as they came, objects, where numpy would make text of numbers or refuse."""
     if isinstance(values, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(values.astype(object), None))
+        objects = np.array(np.ma.getdata(values), dtype=object)
+        objects[np.ma.getmaskarray(values)] = None
+        return objects
     if isinstance(values, str) or not hasattr(values, "__len__"):
         return np.empty(())
     if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray) and not hasattr(values, "detach"):

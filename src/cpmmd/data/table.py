@@ -237,8 +237,8 @@ def _read_vectors(values: Values, label: str, name: str) -> dict[str, Column]:
         there = [np.asarray(v) for v in values if not is_missing(v)]
         lengths = sorted({vector.size for vector in there})
         if len(lengths) != 1 or lengths == [0]:
-            said = f"{lengths[0]} to {lengths[-1]} values" if len(lengths) > 1 else "no values"
-            raise InputError(RAGGED, sample=name, column=label, lengths=said)
+            found = f"{lengths[0]} to {lengths[-1]} values" if len(lengths) > 1 else "no values"
+            raise InputError(RAGGED, sample=name, column=label, lengths=found)
         matrix = np.full((len(values), lengths[0]), np.nan)
         try:
             matrix[[not is_missing(v) for v in values]] = [vector.ravel() for vector in there]
