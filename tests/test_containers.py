@@ -176,7 +176,7 @@ WAITS = [dt.timedelta(seconds=90), None, dt.timedelta(days=1)]
 def test_durations_are_seconds_and_a_note_says_so(data):
     table = read_table(data, "x")
     np.testing.assert_array_equal(np.asarray(table.numbers)[:, 0], [90, np.nan, 86_400])
-    assert table.notes == ("durations are compared in seconds ('wait')",)
+    assert table.notes == ("durations in column 'wait' are compared in seconds",)
 
 
 def test_columns_by_name_follow_the_rules_of_frames():

@@ -32,6 +32,8 @@ from .procedures.outcome import TestResult as TestResult
 from .procedures.split import SplitTest as SplitTest
 from .questions.equivalence import EquivalenceResult as EquivalenceResult
 from .questions.equivalence import equivalence_test as equivalence_test
+from .questions.k_sample import KSampleResult as KSampleResult
+from .questions.k_sample import k_sample_test as k_sample_test
 from .questions.kernel_matrix import kernel_matrix_test as kernel_matrix_test
 from .questions.responses import ResponsesResult as ResponsesResult
 from .questions.responses import responses_test as responses_test

@@ -137,7 +137,9 @@ def column_arrays(data: Mapping[Any, object], name: str) -> dict[str, Values]:
     columns = {str(label): _as_array(values) for label, values in data.items()}
     lengths = {label: len(values) if values.ndim else None for label, values in columns.items()}
     if len(set(lengths.values())) > 1 or None in lengths.values():
-        listed = [f"{label!r}: {'a single value' if rows is None else pluralize(rows, 'value')}" for label, rows in lengths.items()]
+        listed = [
+            f"{label!r}: {'a single value' if rows is None else pluralize(rows, 'value')}" for label, rows in lengths.items()
+        ]
         raise InputError(UNEQUAL, sample=name, lengths=", ".join(listed[:8]))
     return columns
 

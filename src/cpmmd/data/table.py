@@ -16,7 +16,8 @@ from cpmmd.core.text import pluralize
 from cpmmd.data.containers import column_arrays, unwrap
 from cpmmd.data.numbers import Chosen, Columns, Matrix, Numbers, Values, beyond_exact, category_text, is_missing, is_number
 from cpmmd.data.sources import bring_here
-from cpmmd.errors import InputError, name_some
+from cpmmd.data.texts import read_amounts, text_notes
+from cpmmd.errors import InputError, Note, name_some
 
 Frame: TypeAlias = nw.DataFrame[Any]
 Series: TypeAlias = nw.Series[Any]
@@ -42,7 +43,7 @@ RAGGED = (
     "A column of vectors must have one length in all rows. Column {column!r} of {sample} has {lengths}. Cut or pad them, pass "
     "a number of each such as its length, or compare sequences with responses_test."
 )
-DURATIONS = "durations are compared in seconds ({names})"
+DURATION = "durations in column {column!r} are compared in seconds"
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,11 +180,11 @@ class Column:
     values: list[Values] | Objects
     kind: str  # number, date, duration or category
     was: str | None = None  # "integer" or "boolean"
+    notes: tuple[Note, ...] = ()  # on how it was read
 
 
 def _from_read(read: Mapping[str, Column], rows: int) -> Table:
     numbers = {label: column.values for label, column in read.items() if isinstance(column.values, list)}
-    durations = [label for label, column in read.items() if column.kind == "duration"]
     return Table(
         numbers=Columns(tuple(numbers.values()), rows),
         number_names=tuple(numbers),
@@ -193,7 +194,7 @@ def _from_read(read: Mapping[str, Column], rows: int) -> Table:
         row_shape=(len(read),),
         kinds={label: column.was for label, column in read.items() if column.was is not None},
         columns=tuple(read),
-        notes=(DURATIONS.format(names=name_some(durations)),) if durations else (),
+        notes=tuple(note for column in read.values() for note in column.notes),
     )
 
 
@@ -203,13 +204,15 @@ def _read_series(series: Series, label: str, name: str) -> dict[str, Column]:
     if isinstance(dtype, (nw.List, nw.Array)) or dtype in (nw.List, nw.Array):
         return _read_vectors(np.asarray(series.to_numpy()), label, name)
     if dtype == nw.Duration:
-        return {label: Column([as_seconds(np.asarray(series.to_numpy()))], "duration")}
+        return {label: _duration(np.asarray(series.to_numpy()), label)}
     if dtype.is_numeric() or dtype == nw.Boolean:
         was = "integer" if dtype.is_integer() else "boolean" if dtype == nw.Boolean else None
         return {label: Column(_as_numbers(series, label, name), "number", was)}
     if dtype in (nw.Datetime, nw.Date):
         return {label: Column([as_days(np.asarray(series.to_numpy()))], "date")}
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
+    if dtype == nw.String:
+        return {label: _text(series.to_list(), label, name)}
+    if dtype in (nw.Categorical, nw.Enum):
         return {label: Column(_as_categories(series.to_list()), "category")}
     return _read_objects(series.to_list(), label, name, str(dtype), mixed=dtype == nw.Object)
 
@@ -222,7 +225,7 @@ def _read_values(values: Values, label: str, name: str) -> dict[str, Column]:
     if kind == "M":
         return {label: Column([as_days(values)], "date")}
     if kind == "m":
-        return {label: Column([as_seconds(values)], "duration")}
+        return {label: _duration(values, label)}
     if kind in "iu" and beyond_exact(values):
         raise _too_long(name, column=label)
     if kind in "fiub":
@@ -257,13 +260,26 @@ def _read_objects(values: list[Any], label: str, name: str, dtype: str, *, mixed
     if all(isinstance(v, date) for v in present):  # a pandas object column; moments are dates too
         return {label: Column([as_days(_objects(values))], "date")}
     if all(isinstance(v, (timedelta, np.timedelta64)) for v in present):
-        return {label: Column([as_seconds(_objects(values))], "duration")}
+        return {label: _duration(_objects(values), label)}
     if all(isinstance(v, (list, tuple, np.ndarray)) for v in present):
         return _read_vectors(_objects(values), label, name)
     if mixed and all(is_number(v) or isinstance(v, str) for v in present):
         _check_unmixed(values, label, name)
-        return {label: Column(_as_categories(values), "category")}
+        return {label: _text(values, label, name)}
     raise InputError(NO_KIND, sample=name, column=label, dtype=dtype)
+
+
+def _text(values: list[Any], label: str, name: str) -> Column:
+    """Return text as categories, or as numbers where it holds amounts of one unit."""
+    texts = _as_categories(values)
+    amounts = read_amounts(texts, label, name)
+    if amounts is None:
+        return Column(texts, "category", notes=tuple(text_notes(texts, label)))
+    return Column([amounts[0]], "number", notes=(amounts[1],))
+
+
+def _duration(values: Values, label: str) -> Column:
+    return Column([as_seconds(values)], "duration", notes=(Note(DURATION, column=label),))
 
 
 def _objects(values: list[Any]) -> Objects:
