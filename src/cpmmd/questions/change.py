@@ -175,12 +175,12 @@ def closed_pvalues(inputs: float, target: float, relation: float) -> tuple[float
     >>> closed_pvalues(0.03, 0.001, 0.03)
     (0.03, 0.003, 0.03)
     """
-    every = 3 * min(inputs, target, relation)
+    all_three = 3 * min(inputs, target, relation)
     with_inputs, with_relation = 2 * min(inputs, target), 2 * min(target, relation)
     adjusted = (
-        max(every, with_inputs, inputs),
-        max(every, with_inputs, with_relation, target),
-        max(every, with_relation, relation),
+        max(all_three, with_inputs, inputs),
+        max(all_three, with_inputs, with_relation, target),
+        max(all_three, with_relation, relation),
     )
     x, y, given = (min(p, 1.0) for p in adjusted)
     return x, y, given
