@@ -11,6 +11,7 @@ from cpmmd.cli.failures import Commands
 from cpmmd.cli.settings import (
     FORCE,
     JSON,
+    ChangeSettings,
     ComparisonSettings,
     OutputOptions,
     PowerSettings,
@@ -50,6 +51,7 @@ def main(
     cpmmd test reference.csv today.csv          compare two files
     cpmmd test people.csv --split-by country    compare the groups of one file
     cpmmd samples north.csv south.csv east.csv  compare several files
+    cpmmd change old.csv new.csv --target price inputs, target, or the relation between them?
     cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
     cpmmd demo                                  see it work
@@ -138,6 +140,32 @@ def samples(
     if len(files) < 2:
         raise typer.BadParameter(f"At least two files are needed. Got {len(files)}.")
     raise answering.exit(compare_several_files(files, reading, settings, answering))
+
+
+@app.command()
+@with_groups
+def change(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="The reference and the new file.", show_default=False)],
+    *,
+    settings: ChangeSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test what changed: the inputs, the target, or the target given the inputs.
+
+    \b
+    cpmmd change old.csv new.csv --target price
+    cpmmd change old.csv new.csv --target churned --predictions score --report change.html
+    cpmmd change old.csv new.csv --target price --drop id --json
+
+    All columns but target and predictions are inputs. P-values are adjusted for the three tests. Exit code: 0 no change found,
+    1 change found, 2 error.
+    """
+    from cpmmd.cli.change import show_change
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    raise answering.exit(show_change(files, settings, reading, answering))
 
 
 @app.command()

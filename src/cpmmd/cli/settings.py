@@ -197,7 +197,7 @@ class ReadOptions:
         A column to drop must be in one of the files; with ``some_drop``, as for batches, it may be in none of them. Batches may
         also have columns of missing values only, because the reference has their types.
         """
-        columns, drop, text = map(_names, (self.columns, self.drop, self.text))
+        columns, drop, text = map(split_names, (self.columns, self.drop, self.text))
         from cpmmd.data.files.binary import expect
 
         expect(files)  # before the other imports: its own take as long as all of them
@@ -219,7 +219,7 @@ class ReadOptions:
         ]
 
 
-def _names(given: list[str] | None) -> tuple[str, ...]:
+def split_names(given: list[str] | None) -> tuple[str, ...]:
     """Return the column names of a list such as ``a,b`` or ``'"last, first",age'``, given once or several times."""
     try:
         rows = list(csv.reader(given or [], skipinitialspace=True, strict=True))
@@ -326,6 +326,25 @@ def load_object(name: str) -> object:
         ) from error
     finally:
         sys.path.pop(0)
+
+
+@dataclass(frozen=True)
+class ChangeSettings:
+    """What is the target, and how inputs and target are compared by ``cpmmd change``."""
+
+    target: str = option("The column that the others explain; or several: A,B.", "", "-t", metavar="COLUMN")
+    predictions: str | None = option(
+        "A model's predictions of it: what explains the change of its error?", None, metavar="COLUMN"
+    )
+    loss: str | None = option(
+        "How an error is counted [default: squared, or zero-one for text].", None, metavar="squared|absolute|zero-one"
+    )
+    method: str = option("Name of the test; `cpmmd methods` lists them.", "cp-full", "-m")
+    alpha: float = option("Significance level, of all three tests together.", 0.05, "-a")
+    permutations: int | None = option("Number of permutations [default: 999].", None, "-p")
+    seed: int | None = option("The same seed gives the same answer.", None, "-s")
+    jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
+    missing: str = option("Refuse missing values, drop their rows, or fill them in.", "error", metavar="error|drop|impute")
 
 
 @dataclass(frozen=True)
