@@ -14,6 +14,7 @@ from cpmmd.cli.settings import (
     ChangeSettings,
     ComparisonSettings,
     OutputOptions,
+    PairedSettings,
     PowerSettings,
     ReadOptions,
     Settings,
@@ -54,6 +55,7 @@ def main(
     cpmmd change old.csv new.csv --target price inputs, target, or the relation between them?
     cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
+    cpmmd independence people.csv --y vote      do columns depend on each other?
     cpmmd demo                                  see it work
 
     Files: CSV, TSV, JSON (also .gz, .zst), Excel, Parquet, Arrow, NPY, NPZ, and - for standard input.
@@ -113,6 +115,32 @@ def compare(
     else:
         differs, failed = compare_groups(files[0], split_by, reading, settings, answering)
     raise answering.exit(differs, failed)
+
+
+@app.command()
+@with_groups
+def independence(
+    files: Annotated[list[str], typer.Argument(metavar="A [B]", help="One file with --x or --y, or two.", show_default=False)],
+    *,
+    x: list[str] | None = option("Columns of one side [default: all but --y].", None, flag="--x", metavar="A,B,..."),
+    y: list[str] | None = option("Columns of the other side [default: all but --x].", None, flag="--y", metavar="A,B,..."),
+    settings: PairedSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether columns depend on each other, row by row.
+
+    \b
+    cpmmd independence people.csv --x age,income --y vote
+    cpmmd independence people.csv --y vote --stratify-by country --report report.html
+    cpmmd independence genes.parquet symptoms.csv --group-by family
+
+    Of two files, row i of one belongs to row i of the other. With --stratify-by the test is one of conditional independence,
+    given that column. Exit code: 0 no dependence found, 1 dependence found, 2 error.
+    """
+    from cpmmd.cli.independence import show_independence
+
+    raise answering.exit(show_independence(files, x, y, reading, settings, answering))
 
 
 @app.command()

@@ -9,7 +9,7 @@ from cpmmd.cli.failures import calling_samples
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import probability, progress
 from cpmmd.cli.questions import show_answer
-from cpmmd.cli.settings import ChangeSettings, OutputOptions, ReadOptions, split_names
+from cpmmd.cli.settings import ChangeSettings, OutputOptions, ReadOptions, column_names
 from cpmmd.errors import InputError, ParameterReference
 
 WHAT = {"inputs": "the inputs", "target": "the target", "relation": "the target given the inputs"}
@@ -20,7 +20,7 @@ def show_change(files: Sequence[str], settings: ChangeSettings, reading: ReadOpt
     from cpmmd.data.targets import NEW, REFERENCE
     from cpmmd.questions.change import change_test
 
-    target = list(split_names([settings.target]))
+    target = list(column_names([settings.target]))
     if not target:
         raise InputError("A column must be the target. Got none; name it with {target}.", target=ParameterReference("target"))
     answering.check(files)
