@@ -88,7 +88,9 @@ def difference_tables(pool: Pool, columns: Sequence[DataColumn], units: Layout, 
         found = {i: describe(column, parts[i]) for i, column in zip(shown, again, strict=True)}
     order = sorted(found, key=lambda i: (pvalues[i], -found[i].distance, i))
     compared = {i: _with_pvalue(found[i], pvalues[i], alpha) for i in order}
-    compared |= {i: ColumnDifference(columns[i].name, columns[i].label, columns[i].kind, pvalues[i]) for i in ranked if i not in found}
+    compared |= {
+        i: ColumnDifference(columns[i].name, columns[i].label, columns[i].kind, pvalues[i]) for i in ranked if i not in found
+    }
     pairs = pair_table(pair_scores, units, alpha)
     return Tables(
         tuple(compared.values()),
