@@ -22,7 +22,7 @@ from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MAX_FEATURES, MAX_LEVELS, MISSING, OTHER, Preparation
 from cpmmd.data.table import SECONDS_A_DAY
 from cpmmd.draws.layout import Layout
-from cpmmd.evidence import normal_scores, tail_of, tail_scores
+from cpmmd.evidence import normal_scores, sum_or_largest, tail_of, tail_scores
 from cpmmd.statistics.samples import Sample
 from cpmmd.statistics.strata import FEWEST, Features, Statistic, Strata, UnitSums
 
@@ -339,17 +339,32 @@ class ColumnScores:
 
 
 def score_columns(features: Sequence[Sequence[Features]], units: Layout) -> list[ColumnScores]:
-    """Return the scores of columns, each given by its features."""
-    differences = _differences(list(chain.from_iterable(features)), units)
+    """Return the scores of columns, each given by its features; of several samples by those of each against all others."""
+    functions = list(chain.from_iterable(features))
+    apart = [_differences(functions, layout) for layout in units.against or (units,)]
+    shares = [1 - layout.first / layout.count for layout in units.against]
     scored: list[ColumnScores] = []
     for start in range(0, len(features), SCORED):
         named: list[dict[str, Array]] = []
         for own in features[start : start + SCORED]:
-            named.append({})
-            for functions, D in zip(own, differences, strict=False):  # later differences belong to the next columns
-                named[-1] |= {name: statistic(D) for name, statistic in functions.statistics.items()}
+            values = [_statistics(own, differences) for differences in apart]
+            named.append({name: _joined([some[name] for some in values], shares) for name in values[0]})
         scored += _scores(named, len(units.labels))
     return scored
+
+
+def _statistics(own: Sequence[Features], differences: Iterator[Array]) -> dict[str, Array]:
+    """Return the statistics of a column under every permutation, by what they detect; later differences are of other columns."""
+    return {
+        name: statistic(D)
+        for functions, D in zip(own, differences, strict=False)
+        for name, statistic in functions.statistics.items()
+    }
+
+
+def _joined(apart: Sequence[Array], shares: Sequence[float]) -> Array:
+    """Return a statistic of two samples as it is, and one of several from those of each against all others."""
+    return sum_or_largest([values[None] for values in apart], shares)[0] if shares else apart[0]
 
 
 def _scores(named: Sequence[dict[str, Array]], count: int) -> Iterator[ColumnScores]:
