@@ -107,8 +107,6 @@ def compare(
         raise typer.BadParameter(
             "--margin compares two files, and --split-by the groups of one file. Got both; leave one of them out."
         )
-    if settings.preprocess is not None and split_by is not None:
-        raise typer.BadParameter("--preprocess works with two files only. Got --split-by as well; leave one of them out.")
     if margin is not None:
         differs = not show_equivalence(files, margin, reading, settings, answering)
     elif split_by is None:

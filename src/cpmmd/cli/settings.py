@@ -341,16 +341,9 @@ class ComparisonSettings(Settings):
         metavar="MODULE:NAME",
     )
 
-    def test(self, x: FileSample, y: FileSample, progress: Progress | None = None, **more: Any) -> TestResult:
-        """Return the result of comparing two file samples."""
-        transformer = None if self.preprocess is None else load_object(self.preprocess)
-        return super().test(x, y, progress, preprocess=transformer, **more)
-
     def keywords(self) -> dict[str, Any]:
-        """Return the keyword arguments that tests of many groups have, too."""
-        given = super().keywords()
-        del given["preprocess"]
-        return given
+        """Return the keyword arguments of the library's tests."""
+        return {**super().keywords(), "preprocess": None if self.preprocess is None else load_object(self.preprocess)}
 
 
 def load_object(name: str) -> object:
