@@ -104,6 +104,7 @@ class View:
     strata: Rows | None = None  # of the rows of `order`, where a design has some: variances are then taken inside them
     pair_rows: int = PAIR_ROWS  # pools of more rows stream past the landmarks
     covariance_rows: int | None = None  # that variances are taken over in those pools; None is ten a landmark, at most 5000
+    chosen: Rows | None = None  # rows of the pool that are landmarks; None for the first ones of `order`
     _units: dict[ScaleFamily, float] = field(default_factory=dict)
 
     @property
@@ -134,7 +135,8 @@ class View:
     @cached_property
     def landmarks(self) -> Array:
         """Rows that kernels are computed through: chosen without looking at labels, or all in the order of the layout."""
-        return self.take(self.layout.rows if self.count >= self.rows else self.order[: self.count])
+        first = self.layout.rows if self.count >= self.rows else self.order[: self.count]
+        return self.take(first if self.chosen is None else self.chosen)
 
     @cached_property
     def varied(self) -> Array:

@@ -14,7 +14,7 @@ from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
 from cpmmd.engines.columns import ColumnSums, column_sums
 from cpmmd.engines.fixed_kernel import Engine
-from cpmmd.engines.landmarks import landmark_count, landmark_members, landmark_statistics
+from cpmmd.engines.landmarks import among_neighbours, landmark_count, landmark_members, landmark_statistics
 from cpmmd.engines.members import PAIR_ROWS, UNREGULARISED, KernelMembers, View, pairwise_members, pairwise_statistics
 from cpmmd.errors import InputError, ParameterReference
 from cpmmd.evidence import SCORE_TIE, ClassEvidence, rank_classes
@@ -28,6 +28,7 @@ from cpmmd.procedures.classes import (
     FixedClass,
     KernelClass,
     Members,
+    ProductsClass,
     default_classes,
     without_twins,
 )
@@ -44,8 +45,8 @@ class FullSampleTest(Procedure):
     ----------
     classes : tuple of classes or kernel families, optional
         The classes that compete: kernel families, :class:`KernelClass` (for standardised coordinates, say),
-        :class:`AdditiveClass` and :class:`ColumnsClass`. None is the default for the number of columns, listed in the
-        documentation.
+        :class:`AdditiveClass`, :class:`ColumnsClass` and :class:`ProductsClass`. None is the default for the number of columns,
+        listed in the documentation.
     fixed : tuple of Kernel
         Kernels chosen on other data, such as a trained one; each competes as a class of its own.
     penalty_quantile : float
@@ -128,7 +129,9 @@ class FullSampleTest(Procedure):
             for scale, fitted in preparations.items()
         }
         classes = without_twins(self.classes_for(pool), preparations)
-        members = self.members(classes, views, partial(column_sums, pool, preparations[None], layout))
+        products = any(isinstance(searched, ProductsClass) for searched in classes)
+        read_columns = partial(column_sums, pool, preparations[None], layout, products=products)
+        members = self.members(classes, views, read_columns)
         scored_classes = [_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in members]
         ranking = rank_classes([scored.evidence for scored in scored_classes], exhaustive=layout.labels.exhaustive)
         shown = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
@@ -194,11 +197,14 @@ class FullSampleTest(Procedure):
         for (scale, _), group in groups.items():
             view = views[scale]
             pairwise = [] if view.linear else [searched for searched in group if not searched.gammas]
-            landmark = [searched for searched in group if searched not in pairwise]
+            narrow = [searched for searched in group if view.linear and searched.narrow]
+            landmark = [searched for searched in group if searched not in (*pairwise, *narrow)]
             if pairwise:
                 yield from zip(pairwise, pairwise_members(view, [searched.grid for searched in pairwise]), strict=True)
             if landmark:
                 yield from zip(landmark, landmark_members(view, [searched.grid for searched in landmark]), strict=True)
+            for searched in narrow:
+                yield searched, landmark_members(among_neighbours(view, searched.grid), [searched.grid])[0]
 
 
 @dataclass(frozen=True, eq=False)
