@@ -14,6 +14,8 @@ from .kernels.families import LaplacianL1 as LaplacianL1
 from .kernels.families import Polynomial as Polynomial
 from .kernels.families import Radius as Radius
 from .kernels.linear_map import LinearMap as LinearMap
+from .models.autograd import TorchDensity as TorchDensity
+from .models.model import Density as Density
 from .monitoring.answers import MonitorAnswer as MonitorAnswer
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
@@ -32,6 +34,8 @@ from .procedures.outcome import TestResult as TestResult
 from .procedures.split import SplitTest as SplitTest
 from .questions.equivalence import EquivalenceResult as EquivalenceResult
 from .questions.equivalence import equivalence_test as equivalence_test
+from .questions.goodness_of_fit import FitResult as FitResult
+from .questions.goodness_of_fit import goodness_of_fit_test as goodness_of_fit_test
 from .questions.kernel_matrix import kernel_matrix_test as kernel_matrix_test
 from .questions.two_sample import methods as methods
 from .questions.two_sample import two_sample_test as two_sample_test

@@ -12,6 +12,7 @@ from cpmmd.cli.settings import (
     FORCE,
     JSON,
     ComparisonSettings,
+    FitsSettings,
     OutputOptions,
     PowerSettings,
     ReadOptions,
@@ -51,6 +52,7 @@ def main(
     cpmmd test people.csv --split-by country    compare the groups of one file
     cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
+    cpmmd fits residuals.csv --model normal     is this Gaussian?
     cpmmd demo                                  see it work
 
     Files: CSV, TSV, JSON (also .gz, .zst), Excel, Parquet, Arrow, NPY, NPZ, and - for standard input.
@@ -112,6 +114,30 @@ def compare(
     else:
         differs, failed = compare_groups(files[0], split_by, reading, settings, answering)
     raise answering.exit(differs, failed)
+
+
+@app.command("fits")
+@with_groups
+def fits(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file whose rows are compared with the model.", show_default=False)],
+    *,
+    settings: FitsSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether the rows of a file come from a model.
+
+    \b
+    cpmmd fits residuals.csv --model normal
+    cpmmd fits waits.csv --columns minutes --model "gamma(5, scale=2)"
+    cpmmd fits chain.csv --model "norm(0, 2)" --columns mu --blocks auto
+
+    normal is any normal distribution, of one column or several. Other names are those of scipy.stats, with numbers as parameters.
+    Exit code: 0 no misfit found, 1 the rows do not fit, 2 error.
+    """
+    from cpmmd.cli.fits import show_fit
+
+    raise answering.exit(show_fit(file, reading, settings, answering))
 
 
 @app.command()
