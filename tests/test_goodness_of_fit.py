@@ -32,7 +32,9 @@ def normal_score(rows):
 
 def base(kernel, x, y):
     apart = float(((x - y) ** 2).sum())
-    return math.exp(-apart / (2 * kernel.bandwidth**2)) if kernel.base == "gaussian" else (1 + apart / kernel.bandwidth**2) ** -0.5
+    return (
+        math.exp(-apart / (2 * kernel.bandwidth**2)) if kernel.base == "gaussian" else (1 + apart / kernel.bandwidth**2) ** -0.5
+    )
 
 
 def stein_by_differences(kernel, x, y, s, t, h=1e-4):
@@ -67,7 +69,9 @@ def stein_by_sums(kernel, x, y, s, t):
 def test_stein_kernels_are_their_definition(kernel):
     rows, scores = RNG.normal(size=(12, 3)), RNG.normal(size=(12, 3))
     matrix = kernel.matrix(Scored(rows, scores))
-    naive = [[stein_by_sums(kernel, x, y, s, t) for y, t in zip(rows, scores, strict=True)] for x, s in zip(rows, scores, strict=True)]
+    naive = [
+        [stein_by_sums(kernel, x, y, s, t) for y, t in zip(rows, scores, strict=True)] for x, s in zip(rows, scores, strict=True)
+    ]
     np.testing.assert_allclose(matrix, naive, rtol=1e-10, atol=1e-12)
     assert matrix[0, 5] == pytest.approx(stein_by_differences(kernel, rows[0], rows[5], scores[0], scores[5]), abs=1e-6)
     pairs = [naive[i][j] for i in range(12) for j in range(12) if i != j]
@@ -104,7 +108,11 @@ def test_ksdagg_agrees_with_the_authors(name):
 def test_the_median_is_one_ksd():
     result = goodness_of_fit_test(X, normal_score, method="ksd-median", rng=0)
     (single,) = result.classes
-    assert single.squared_ksd == result.statistic == pytest.approx(squared_ksd(SteinKernel("imq", single.bandwidth).matrix(Scored(X, -X))))
+    assert (
+        single.squared_ksd
+        == result.statistic
+        == pytest.approx(squared_ksd(SteinKernel("imq", single.bandwidth).matrix(Scored(X, -X))))
+    )
 
 
 # Moments.
@@ -117,7 +125,9 @@ def test_moments_by_hand():
     assert skewness == pytest.approx(sum(float(a @ b) ** 3 for a in z for b in z) / 40)
     assert mardia(z[:8])[0] == pytest.approx(sum(float(a @ b) ** 3 for a in z[:8] for b in z[:8]) / 8)  # by pairs
     assert kurtosis == pytest.approx(np.mean([float(a @ a) ** 2 for a in z]))
-    expected = [np.mean(np.polynomial.hermite_e.hermeval(z[:, 1], [0] * k + [1])) / math.sqrt(math.factorial(k)) for k in (1, 2, 3, 4)]
+    expected = [
+        np.mean(np.polynomial.hermite_e.hermeval(z[:, 1], [0] * k + [1])) / math.sqrt(math.factorial(k)) for k in (1, 2, 3, 4)
+    ]
     np.testing.assert_allclose(hermite_means(z)[:, 1], np.sqrt(40) * np.array(expected), atol=1e-12)
 
 
@@ -170,7 +180,10 @@ def chain(data, n, d=2, carry=0.9):
 def test_dependent_rows_need_blocks():
     data = np.random.default_rng(5)
     chains = [chain(data, 400) for _ in range(40)]
-    rates = [np.mean([goodness_of_fit_test(x, normal_score, blocks=k, rng=0, n_permutations=99).reject for x in chains]) for k in (1, 40)]
+    rates = [
+        np.mean([goodness_of_fit_test(x, normal_score, blocks=k, rng=0, n_permutations=99).reject for x in chains])
+        for k in (1, 40)
+    ]
     assert rates[0] > 0.3  # as if rows were independent
     assert rates[1] <= 0.15  # 40 draws: .05 and 3 standard deviations
 
@@ -234,7 +247,7 @@ def test_scikit_learns_mixtures(kind):
     drawn = read_model(model).draw(20_000, 2, np.random.default_rng(0))
     np.testing.assert_allclose(drawn.mean(axis=0), model.weights_ @ model.means_, atol=0.1)
     assert goodness_of_fit_test(drawn[:200], model, rng=0, n_permutations=39).pvalue > 0.05
-    assert goodness_of_fit_test(drawn[:200] + [0, 1], model, rng=0, n_permutations=39).reject
+    assert goodness_of_fit_test(drawn[:200] + np.array([0, 1]), model, rng=0, n_permutations=39).reject
 
 
 def test_other_models_of_scikit_learn():
@@ -259,7 +272,13 @@ def test_every_form_of_a_model_is_the_same_model():
         def score(self, rows):
             return -rows
 
-    forms = [normal_score, (log_density, normal_score), lambda rows: (log_density(rows), -rows), WithScore(), TorchDensity(log_density)]
+    forms = [
+        normal_score,
+        (log_density, normal_score),
+        lambda rows: (log_density(rows), -rows),
+        WithScore(),
+        TorchDensity(log_density),
+    ]
     found = {goodness_of_fit_test(X, form, rng=0).statistic for form in forms}
     assert max(found) == pytest.approx(min(found), rel=1e-6)
     distribution = torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2))

@@ -50,6 +50,7 @@ def main(
     \b
     cpmmd test reference.csv today.csv          compare two files
     cpmmd test people.csv --split-by country    compare the groups of one file
+    cpmmd samples north.csv south.csv east.csv  compare several files
     cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
     cpmmd fits residuals.csv --model normal     is this Gaussian?
@@ -69,9 +70,7 @@ def compare(
     ],
     *,
     settings: ComparisonSettings,
-    split_by: str | None = option(
-        "Split one file into groups by this column, and compare each group with the rest.", None, metavar="COLUMN"
-    ),
+    split_by: str | None = option("Split one file into groups by this column, and compare them.", None, metavar="COLUMN"),
     margin: float | None = option(
         "Test for equivalence instead: are all differences below this many standard deviations?", None, metavar="SDS"
     ),
@@ -90,9 +89,9 @@ def compare(
     cpmmd test before.csv after.csv --pair-by patient
     cpmmd test old.csv new.csv --group-by machine --stratify-by site
 
-    Columns are matched by name; text columns are categories. If a file has more than two groups, each is
-    compared with the rest, with adjusted p-values. Exit code: 0 no difference found, 1 difference found, 2 error. With --margin:
-    0 equivalence shown, 1 not shown, 2 error.
+    Columns are matched by name; text columns are categories. More than two groups are compared as by `cpmmd samples`; with
+    another --method, each with the rest. Exit code: 0 no difference found, 1 difference found, 2 error. With --margin: 0
+    equivalence shown, 1 not shown, 2 error.
     """
     from cpmmd.cli.comparison import compare_files, compare_groups, show_equivalence
 
@@ -119,7 +118,9 @@ def compare(
 @app.command("fits")
 @with_groups
 def fits(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The file whose rows are compared with the model.", show_default=False)],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The file whose rows are compared with the model.", show_default=False)
+    ],
     *,
     settings: FitsSettings,
     reading: ReadOptions,
@@ -138,6 +139,33 @@ def fits(
     from cpmmd.cli.fits import show_fit
 
     raise answering.exit(show_fit(file, reading, settings, answering))
+
+
+@app.command()
+@with_groups
+def samples(
+    files: Annotated[list[str], typer.Argument(metavar="A B C...", help="Two files or more.", show_default=False)],
+    *,
+    settings: Settings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether several files come from one distribution, and which of them differ.
+
+    \b
+    cpmmd samples north.csv south.csv east.csv
+    cpmmd samples sites/*.parquet --report sites.html
+    cpmmd samples a.csv b.csv c.csv --stratify-by weekday --json
+
+    One exact test of all files; where it finds a difference, every pair is compared, with p-values adjusted for the number of
+    pairs. For the groups of one file: `cpmmd test people.csv --split-by country`. Exit code: 0 no difference found, 1 difference
+    found, 2 error.
+    """
+    from cpmmd.cli.samples import compare_several_files
+
+    if len(files) < 2:
+        raise typer.BadParameter(f"At least two files are needed. Got {len(files)}.")
+    raise answering.exit(compare_several_files(files, reading, settings, answering))
 
 
 @app.command()

@@ -280,6 +280,13 @@ class Settings:
             given["blocks"] = int(self.blocks)
         return given
 
+    def keywords_of_several(self) -> dict[str, Any]:
+        """Return the keyword arguments of a test of several samples, whose method chooses its own coordinates."""
+        given = self.keywords()
+        if given.pop("scale") is not None:
+            raise InputError("A test of several samples chooses its own coordinates. Leave out --scale.")
+        return given
+
 
 @dataclass(frozen=True)
 class ComparisonSettings(Settings):

@@ -20,7 +20,7 @@ from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.text import pluralize
 from cpmmd.data.numbers import Chosen, Values, category_text, is_missing
 from cpmmd.data.table import Table
-from cpmmd.errors import InputError, ParameterReference, name_some, unknown_name
+from cpmmd.errors import InputError, Note, ParameterReference, name_some, unknown_name
 
 ROW, GROUP, PAIR, BLOCK = "row", "group", "pair", "block"
 AUTO = "auto"
@@ -171,6 +171,7 @@ def _without(table: Table, columns: tuple[str, ...], sample: str) -> Table:
     """Return a table without some columns."""
     if not columns:
         return table
+    named = [name_some([column]) for column in columns]
     kept = [j for j, name in enumerate(table.number_names) if name not in columns]
     left = {name: values for name, values in table.categories.items() if name not in columns}
     if not kept and not left:
@@ -185,6 +186,7 @@ def _without(table: Table, columns: tuple[str, ...], sample: str) -> Table:
         kinds={name: kind for name, kind in table.kinds.items() if name not in columns},
         columns=tuple(name for name in table.columns or table.names if name not in columns),
         row_shape=(len(kept) + len(left),),
+        notes=tuple(note for note in table.notes if not isinstance(note, Note) or note.fields.get("column") not in named),
     )
 
 

@@ -15,7 +15,8 @@ from cpmmd.core.arrays import Objects as Objects
 from cpmmd.core.text import pluralize
 from cpmmd.data.numbers import Chosen, Columns, Matrix, Numbers, Values, beyond_exact, category_text, is_missing, is_number
 from cpmmd.data.sources import bring_here
-from cpmmd.errors import InputError, name_some
+from cpmmd.data.texts import read_amounts, text_notes
+from cpmmd.errors import InputError, Note, name_some
 
 Frame: TypeAlias = nw.DataFrame[Any]
 Series: TypeAlias = nw.Series[Any]
@@ -90,7 +91,8 @@ def read_table(data: object, name: str) -> Table:
     if isinstance(data, Table):
         return data if data.columns else replace(data, columns=data.names)
     data, notes = bring_here(data, name)
-    return replace(_table(data, name), notes=notes)
+    table = _table(data, name)
+    return replace(table, notes=(*notes, *table.notes))
 
 
 def _table(data: object, name: str) -> Table:
@@ -148,6 +150,16 @@ def from_frame(frame: Frame, name: str, only: Collection[str] | None = None) -> 
     categories = {label: np.empty(len(frame), dtype=object) for label, kind in kinds.items() if kind == "category"}
     for label, values in categories.items():
         values[:] = [category_text(v) for v in read[label].to_list()]
+    notes: list[Note] = []
+    for label in [label for label in categories if read[label].dtype in (nw.String, nw.Object)]:
+        amounts = read_amounts(categories[label], label, name)
+        if amounts is None:
+            notes += text_notes(categories[label], label)
+        else:
+            numbers[label], note = [amounts[0]], amounts[1]
+            notes.append(note)
+            del categories[label]
+    numbers = {label: numbers[label] for label in read if label in numbers}
     types = {label: read[label].dtype for label in numbers}
     return Table(
         numbers=Columns(tuple(numbers.values()), len(frame)),
@@ -158,6 +170,7 @@ def from_frame(frame: Frame, name: str, only: Collection[str] | None = None) -> 
         row_shape=(len(read),),
         kinds={c: "integer" if t.is_integer() else "boolean" for c, t in types.items() if t.is_integer() or t == nw.Boolean},
         columns=tuple(read),
+        notes=tuple(notes),
     )
 
 

@@ -162,6 +162,12 @@ class LabelCodes(Draws):
         np.put_along_axis(codes, where, observed[np.concatenate(parts)][None], axis=1)
         return cls(codes, exhaustive=enumerate_few and total <= count)
 
+    def of(self, sample: int, limit: int | None = None) -> Relabelings:
+        """Return the labelings of one sample against all others."""
+        marks = (block == sample for block in self.blocks())
+        count, size = self.codes.shape
+        return Relabelings.packed(marks, count, size, limit, exhaustive=self.exhaustive)
+
     def __len__(self) -> int:
         return len(self.codes)
 

@@ -81,6 +81,9 @@ def _of_features(features: Array, gammas: Sequence[float], signs: Relabelings) -
 def _weighted(features: Array, variances: Array, gammas: Sequence[float], signs: Relabelings) -> Array:
     """Return sum_k w_k ((sum_a e_a f_ak)^2 - sum_a f_ak^2) for the weights of every gamma, under every sign."""
     largest = float(variances[-1])
-    weights = np.array([np.ones(len(variances)) if np.isinf(g) else (1 + g) * largest / (variances + g * largest) for g in gammas])
+    weights = np.array(
+        [np.ones(len(variances)) if np.isinf(g) else (1 + g) * largest / (variances + g * largest) for g in gammas]
+    )
     constant = weights @ np.square(features).sum(axis=0)
-    return np.concatenate([weights @ np.square(block @ features).T for block in signs.blocks()], axis=1) - constant[:, None]
+    found = np.concatenate([weights @ np.square(block @ features).T for block in signs.blocks()], axis=1)
+    return np.asarray(found - constant[:, None])

@@ -13,8 +13,8 @@ from cpmmd.errors import InputError
 from cpmmd.models.model import Draw, Model
 
 NO_NUMBER_A_ROW = (
-    "A torch log-density must return one number for each row, as a tensor that depends on the rows. {name} returns {got} for rows of "
-    "shape {shape}."
+    "A torch log-density must return one number for each row, as a tensor that depends on them. {name} returns {got} for rows "
+    "of shape {shape}."
 )
 
 

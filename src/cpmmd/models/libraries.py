@@ -38,7 +38,7 @@ def of_scipy(given: object) -> Model | None:
     if isinstance(given, rv_frozen):
         if not isinstance(given.dist, stats.rv_continuous):
             raise InputError("{parameter} must have a density. {name!r} is discrete.", parameter="model", name=given.dist.name)
-        return _univariate(given)
+        return of_continuous(given)
     if type(given).__name__ == "multivariate_normal_frozen":
         return _normal(given)
     if type(given).__name__ == "multivariate_t_frozen":
@@ -50,20 +50,23 @@ def of_scipy(given: object) -> Model | None:
     return None
 
 
-def _univariate(frozen: Any) -> Model:
+def of_continuous(frozen: Any) -> Model:
+    """Return the model of a frozen distribution of one column."""
     dist, name = frozen.dist, frozen.dist.name
     shapes, loc, scale = dist._parse_args(*frozen.args, **frozen.kwds)
     if not (np.size(loc) == np.size(scale) == 1 and all(np.size(shape) == 1 for shape in shapes) and scale > 0):
         rule = "{parameter} must be one distribution, with a scale above 0 and numbers as parameters. Got {got}."
         raise InputError(rule, parameter="model", got=_called(frozen))
     if not dist._argcheck(*shapes):
-        raise InputError("{parameter} must have parameters that {name} allows. Got {got}.", parameter="model", name=name, got=_called(frozen))
+        raise InputError(
+            "{parameter} must have parameters that {name} allows. Got {got}.", parameter="model", name=name, got=_called(frozen)
+        )
 
     def to_normal(rows: Array) -> Array:
         with np.errstate(all="ignore"):
             low, high = frozen.cdf(rows), frozen.sf(rows)
             scores = np.where(low < high, special.ndtri(low), -special.ndtri(high))  # either tail to its last digit
-        return np.clip(scores, -FARTHEST, FARTHEST)
+        return np.asarray(np.clip(scores, -FARTHEST, FARTHEST))
 
     def sample(count: int, rng: np.random.Generator) -> Array:
         return np.asarray(frozen.rvs(size=(count, 1), random_state=rng))
@@ -80,8 +83,8 @@ def _univariate(frozen: Any) -> Model:
 
 
 def _called(frozen: Any) -> str:
-    inside = [f"{value:g}" if np.isscalar(value) else str(value) for value in frozen.args]
-    inside += [f"{key}={value:g}" if np.isscalar(value) else f"{key}={value}" for key, value in frozen.kwds.items()]
+    inside = [f"{float(value):g}" if np.size(value) == 1 else str(value) for value in frozen.args]
+    inside += [f"{key}={float(value):g}" if np.size(value) == 1 else f"{key}={value}" for key, value in frozen.kwds.items()]
     return f"{frozen.dist.name}({', '.join(inside)})" if inside else str(frozen.dist.name)
 
 
@@ -165,20 +168,18 @@ def _mixture(given: Any, name: str) -> Model:
     weights, means = np.asarray(given.weights_), np.asarray(given.means_)
     count, d = means.shape
     kind, stored = given.covariance_type, np.asarray(given.covariances_)
-    covariances = {
-        "full": lambda: stored,
-        "tied": lambda: np.broadcast_to(stored, (count, d, d)),
-        "diag": lambda: stored[:, :, None] * np.eye(d),
-        "spherical": lambda: stored[:, None, None] * np.eye(d),
-    }[kind]()
-    roots = np.array([_inverse_root(covariance) for covariance in covariances])
-    halves = np.linalg.cholesky(covariances)
+    if kind == "tied":
+        stored = np.broadcast_to(stored, (count, d, d))
+    elif kind != "full":  # diag, spherical
+        stored = stored.reshape(count, -1, 1) * np.eye(d)
+    roots = np.array([_inverse_root(covariance) for covariance in stored])
+    halves = np.linalg.cholesky(stored)
 
     def score(rows: Array) -> Array:
         white = np.einsum("knd,kde->kne", rows[None] - means[:, None], roots)
         logs = np.log(weights)[:, None] + np.linalg.slogdet(roots)[1][:, None] - 0.5 * np.square(white).sum(axis=2)
         shares = special.softmax(logs, axis=0)
-        return -np.einsum("kn,kne,ked->nd", shares, white, roots)
+        return np.asarray(-np.einsum("kn,kne,ked->nd", shares, white, roots))
 
     def sample(size: int, rng: np.random.Generator) -> Array:
         chosen = rng.choice(count, size=size, p=weights / weights.sum())
@@ -189,7 +190,7 @@ def _mixture(given: Any, name: str) -> Model:
 
 def _kernel_density(given: Any) -> Model:
     if given.kernel != "gaussian" or given.metric != "euclidean":
-        rule = "A KernelDensity must be Gaussian with Euclidean distances, which has a gradient everywhere. Got {kernel!r}, {metric!r}."
+        rule = "A KernelDensity must be Gaussian with Euclidean distances, to have a gradient. Got {kernel!r}, {metric!r}."
         raise InputError(rule, kernel=given.kernel, metric=given.metric)
     centres, width = np.asarray(given.tree_.data), float(given.bandwidth_)
     stored = given.tree_.sample_weight

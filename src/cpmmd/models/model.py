@@ -18,25 +18,28 @@ Draw: TypeAlias = Callable[[int, np.random.Generator], Any]
 THE_MODEL = "the model"
 KINDS = (
     "a pair of functions (log-density, gradient), a function that returns the gradient, a Density, a TorchDensity, a torch "
-    "distribution, a frozen scipy distribution, a fitted GaussianMixture or KernelDensity, or a name such as 'normal' or 'gamma(5)'"
+    "distribution, a frozen scipy distribution, a fitted GaussianMixture or KernelDensity, or a name such as 'normal' or "
+    "'gamma(5)'"
 )
 NO_GRADIENT = (
-    "A log-density must come with its gradient. {name} returns one number a row. Pass a pair of functions (log-density, gradient), "
-    "a function that returns both, or TorchDensity(f) for a function of a torch tensor."
+    "A log-density must come with its gradient. {name} returns one number a row. Pass a pair of functions (log-density, "
+    "gradient), a function that returns both, or TorchDensity(f) for a function of a torch tensor."
 )
 WRONG_SHAPE = (
-    "The gradient must have one row for each row of the data, and one column for each column. {name} returns shape {got} for rows "
-    "of shape {shape}. A function of a single row can be wrapped: lambda rows: np.stack([f(row) for row in rows])."
+    "The gradient must have one row for each row of the data, and one column for each column. {name} returns shape {got} for "
+    "rows of shape {shape}. A function of a single row can be wrapped: lambda rows: np.stack([f(row) for row in rows])."
 )
 NOT_FINITE = (
-    "The {what} must be a finite number in every row. {name} returns {got} in row {row} (counted from 0), which is {values}. Leave "
-    "that row out, or mend the function."
+    "The {what} must be a finite number in every row. {name} returns {got} in row {row} (counted from 0), which is {values}. "
+    "Leave that row out, or mend the function."
 )
 NOT_ITS_GRADIENT = (
-    "The gradient must be that of the log-density. In row {row} (counted from 0) the log-density changes by {seen:.4g} a unit along a "
-    "random direction, the gradient says {said:.4g}. Mend one of the two functions."
+    "The gradient must be that of the log-density. In row {row} (counted from 0) the log-density changes by {seen:.4g} a unit "
+    "along a random direction, the gradient says {said:.4g}. Mend one of the two functions."
 )
-OTHER_COLUMNS = "The data must have as many columns as the model. {name} has {expected}, and {sample} has {got}. Choose its columns."
+OTHER_COLUMNS = (
+    "The data must have as many columns as the model. {name} has {expected}, and {sample} has {got}. Choose its columns."
+)
 CHECKED_ROWS = 5  # rows in which a gradient is compared with differences of the log-density
 STEP = 1e-4  # of a column's standard deviation
 GRADIENT_ERROR = 0.02  # relative difference from which on they are two functions; a difference of differences is no better

@@ -18,7 +18,7 @@ FORM = (
 
 def named_model(text: str) -> Model:
     """Return the model of a name such as ``normal`` or ``gamma(5, scale=2)``."""
-    from cpmmd.models.libraries import of_scipy
+    from cpmmd.models.libraries import of_continuous
 
     if text.strip() == NORMAL:
         return Model("the normal family", lambda rows: -rows, "analytic", estimated=True)
@@ -33,9 +33,7 @@ def named_model(text: str) -> Model:
     except (TypeError, ValueError) as error:
         rule = "{parameter} must have the parameters of scipy.stats.{name}. Got {got!r} ({reason})."
         raise InputError(rule, parameter="model", name=name, got=text, reason=str(error)) from error
-    found = of_scipy(frozen)
-    assert found is not None  # it is frozen and continuous
-    return found
+    return of_continuous(frozen)
 
 
 def _parsed(text: str) -> tuple[str, list[float], dict[str, float]]:

@@ -123,7 +123,8 @@ class DriftDetector(Fitted[State]):
         table = read_table(reference, "reference")
         _check_targets(y, table.rows)
         read = plan.design.split_design_columns(table, "reference")
-        (table,), notes = check_tables({"reference": read}, missing=self.missing)
+        (table,), checked = check_tables({"reference": read}, missing=self.missing)
+        notes = (*read.notes, *checked)
         table = replace(table, numbers=Matrix(np.asarray(table.numbers)))  # a copy: the caller's array may change
         rng, frozen = np.random.default_rng(seed), None
         with threads(plan.n_jobs), reporting_to(self.progress):

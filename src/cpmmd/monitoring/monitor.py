@@ -130,7 +130,9 @@ class DriftMonitor(Fitted[MonitorState]):
         looks, fdr, seed = first_looks(self.looks, self.bet), Saffron(self.fdr), resolve_seed(self.rng)
         plan = self._plan()
         table = plan.design.split_design_columns(read_table(reference, "reference"), "reference")
-        (table,), notes = check_tables({"reference": table}, missing=self.missing)
+        of_reading = table.notes
+        (table,), checked = check_tables({"reference": table}, missing=self.missing)
+        notes = (*of_reading, *checked)
         past, params = self._past_of(table, seed, 0), self.get_params(deep=False)
         known = f"{seed} {plan.options.method} {plan.options.alpha} {content_digest(table)}{plan.preprocess or ''}"
         identity = hashlib.sha256(known.encode()).hexdigest()[: KEY // 2]

@@ -106,9 +106,7 @@ class Fit:
     decision: bool | None = None  # the authors' own, of KSDAgg
 
 
-def _evidence_of(
-    asked: SteinClass, members: Sequence[tuple[PairKernel, float]], values: Array
-) -> tuple[FitClass, ClassEvidence]:
+def _evidence_of(asked: SteinClass, members: Sequence[tuple[PairKernel, float]], values: Array) -> tuple[FitClass, ClassEvidence]:
     found = ClassEvidence.of(values, weight=asked.weight)
     best = int(found.scores.argmax())
     kernel = members[best] if members else None
@@ -190,10 +188,9 @@ class Coordinates:
         """Return the classes that compete."""
         if self.model.estimated:
             return (SKEWNESS, KURTOSIS, KERNELS)
-        columns = (COLUMNS,) if self.columns > 1 else ()
         if self.model.to_normal is not None:
-            return (WIDE, KERNELS, *columns)
-        return (WIDE, KERNELS, SPECTRAL, MASS, *columns) if self.model.score is not None else (MASS, *columns)
+            return (WIDE, KERNELS, COLUMNS)
+        return (WIDE, KERNELS, SPECTRAL, MASS, COLUMNS) if self.model.score is not None else (MASS, COLUMNS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,7 +334,7 @@ def ksdagg_fit(signed: Signed, names: Sequence[str], alpha: float) -> Fit:
 def _plain_fit(signed: Signed, names: Sequence[str], kernels: Sequence[SteinKernel], alpha: float | None = None) -> Fit:
     plain, n = [(kernel, (inf,)) for kernel in kernels], len(signed.data)
     if n > MOST_ROWS:
-        rule = "This method takes all pairs of rows, of at most {most:,}. Got {rows:,} rows; use method='cp-stein', or a part of them."
+        rule = "This method takes all pairs, of at most {most:,}. Got {rows:,} rows; use method='cp-stein', or fewer rows."
         raise InputError(rule, most=MOST_ROWS, rows=n)
     values = np.concatenate(signed_values(signed.data, plain, signed.starts, signed.signs, signed.rng, pair_rows=n))
     values /= n * (n - 1)

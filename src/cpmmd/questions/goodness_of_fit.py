@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.core.arrays import Array, Rows
+from cpmmd.core.arrays import Array
 from cpmmd.core.parallel import threads
 from cpmmd.core.plain import NoTruthValue, PlainValue
 from cpmmd.core.progress import Progress, reporting_to
@@ -33,7 +33,8 @@ from cpmmd.procedures.goodness_of_fit import (
     signed_fit,
 )
 from cpmmd.questions.answer import Answer
-from cpmmd.report.page import AnyPart, Number, Table as PageTable, count, number
+from cpmmd.report.page import AnyPart, Number, count, number
+from cpmmd.report.page import Table as PageTable
 from cpmmd.statistics.misfit import ColumnMisfit
 
 STEIN, MEDIAN, KSDAGG = METHODS = ("cp-stein", "ksd-median", "ksdagg")
@@ -73,7 +74,9 @@ class FitExplanation(NoTruthValue, PlainValue):
         return table_card(self.sentence, ["p is adjusted for all columns."], rows)
 
     def __str__(self) -> str:
-        lines = [f"  {_called(c.name, 24):<24} {c.words}{_beyond(c)} (adjusted p = {c.pvalue:.3g})" for c in self.columns[:PRINTED]]
+        lines = [
+            f"  {_called(c.name, 24):<24} {c.words}{_beyond(c)} (adjusted p = {c.pvalue:.3g})" for c in self.columns[:PRINTED]
+        ]
         more = [f"  and {pluralize(len(self.columns) - PRINTED, 'more column')}"] if len(self.columns) > PRINTED else []
         return "\n".join([self.sentence, *lines, *more])
 
@@ -283,14 +286,19 @@ def goodness_of_fit_test(
         if simulated:
             if known.score is not None and known.to_normal is None and not known.estimated:
                 known.scores(rows, observed=True)  # refused here, before the work is done
-            null = SimulatedNull.of(known, *rows.shape, wanted, generator)
+            null = SimulatedNull.of(known, len(rows), rows.shape[1], wanted, generator)
             fit = null.fit(rows, table.number_names)
         else:
             starts = None if block_rows is None else np.arange(0, len(rows), block_rows)
             _check_units(len(rows) if starts is None else len(starts), alpha, block_rows)
             signed = Signed.of(rows, known, starts, wanted, generator)
             fit = _signed(signed, table, method, alpha)
-    given = {"method": (method, STEIN), "n_permutations": (n_permutations, None), "missing": (missing, "error"), "blocks": (blocks, None)}
+    given = {
+        "method": (method, STEIN),
+        "n_permutations": (n_permutations, None),
+        "missing": (missing, "error"),
+        "blocks": (blocks, None),
+    }
     more = "".join(f", {name}={value!r}" for name, (value, usual) in given.items() if value != usual)
     shown = repr(model) if isinstance(model, str) else "model"
     return FitResult(
@@ -332,7 +340,7 @@ def _read(x: object, missing: str) -> tuple[Table, list[str]]:
     constant = np.flatnonzero(np.ptp(values, axis=0) == 0)
     if len(constant):
         names = name_some([table.number_names[j] for j in constant])
-        rule = "Every column must vary, because a density gives no probability to a single value. Constant: {columns}. Leave them out."
+        rule = "Every column must vary: a density gives no probability to a single value. Constant: {columns}. Leave them out."
         raise InputError(rule, sample="x", column=table.number_names[int(constant[0])], columns=names)
     return table, notes
 
@@ -342,7 +350,9 @@ def _check_normal(rows: Array, names: tuple[str, ...], method: str, blocks: obje
         rule = "{parameter} must be 'cp-stein' for the normal family: random signs do not know that its parameters were fitted."
         raise InputError(rule, parameter="method")
     if blocks is not None:
-        rule = "{parameter} cannot be used with the normal family, which needs independent rows. Pass a normal with its parameters."
+        rule = (
+            "{parameter} cannot be used with the normal family, which needs independent rows. Pass a normal with its parameters."
+        )
         raise InputError(rule, parameter="blocks")
     n, d = rows.shape
     if n < d + 3:
@@ -352,7 +362,9 @@ def _check_normal(rows: Array, names: tuple[str, ...], method: str, blocks: obje
     values, vectors = np.linalg.eigh(z.T @ z / n)
     if values[0] < 1e-10 * values[-1]:
         involved = name_some([names[j] for j in np.flatnonzero(np.abs(vectors[:, 0]) > 1e-3)])
-        raise InputError("No column may be a sum of others. These depend on each other exactly: {columns}. Leave out one.", columns=involved)
+        raise InputError(
+            "No column may be a sum of others. These depend on each other exactly: {columns}. Leave out one.", columns=involved
+        )
 
 
 def _block_rows(table: Table, asked: DesignOptions) -> tuple[int | None, list[str]]:
@@ -361,7 +373,9 @@ def _block_rows(table: Table, asked: DesignOptions) -> tuple[int | None, list[st
         return None, []
     if asked.blocks != AUTO:
         return int(asked.blocks), []
-    found = block_length(pool_tables(table))
+    # The smaller of both halves': where the model holds throughout they are alike, and a start from afar is no dependence.
+    halves = np.array_split(np.arange(table.rows), 2)
+    found = min((block_length(pool_tables(table.take(half))) for half in halves), key=lambda length: length.rows)
     return found.rows, [f"blocks have {pluralize(found.rows, 'row')}" + (f", for {found.trait}" if found.trait else "")]
 
 
@@ -369,7 +383,7 @@ def _check_units(units: int, alpha: float, block_rows: int | None) -> None:
     if 2.0 ** (1 - units) > alpha:
         things = "rows" if block_rows is None else "blocks"
         rule = "Random signs of {units} {things} can never reject at level {alpha:g}. Take more rows{shorter}."
-        shorter = "" if block_rows is None else ", or shorter blocks"
+        shorter = "" if block_rows is None else ": many times the length over which rows depend on each other"
         raise TooFewUnitsError(rule, units=units, things=things, alpha=alpha, shorter=shorter)
 
 
@@ -386,6 +400,8 @@ def _notes(rows: Array, table: Table, model: Model, fit: Fit, block_rows: int | 
     if model.fitted:
         yield "if the model was fitted to these rows, p is too large: fit it to others"
     shares = [1 - len(np.unique(column)) / len(column) for column in rows.T]
+    if block_rows is not None:  # a chain that stays where it is repeats its rows
+        return
     if repeated := [name for name, share in zip(table.number_names, shares, strict=True) if share > REPEATED]:
         yield f"values repeat in {name_some(repeated)}: a density has no ties, so rounding may be what is found"
 

@@ -28,9 +28,7 @@ LEADING = 0.5  # of the largest deviation: the first moment that reaches it name
 class ColumnMisfit(PlainValue):
     """A column beside what the model expects of it."""
 
-    document: ClassVar[tuple[str, ...]] = (
-        *("name", "words", "pvalue", "shift", "scale", "skewness", "tails", "below", "above"),
-    )
+    document: ClassVar[tuple[str, ...]] = (*("name", "words", "pvalue", "shift", "scale", "skewness", "tails", "below", "above"),)
 
     name: str  #: of the column
     words: str  #: how it differs from the model most

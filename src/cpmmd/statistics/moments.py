@@ -17,7 +17,8 @@ def hermite_means(z: Array) -> Array:
     squares = z * z
     values = (z, squares - 1, z * (squares - 3), squares * (squares - 6) + 3)
     sizes = (1.0, 2.0, 6.0, 24.0)
-    return np.sqrt(len(z)) * np.array([v.mean(axis=0) / np.sqrt(size) for v, size in zip(values, sizes, strict=True)])
+    means = [v.mean(axis=0) / np.sqrt(size) for v, size in zip(values, sizes, strict=True)]
+    return np.asarray(np.sqrt(len(z)) * np.array(means))
 
 
 def whiten(rows: Array) -> Array:
