@@ -288,7 +288,7 @@ def test_a_result_speaks(tmp_path):
     result = k_sample_test({"north": NORTH, "south": SOUTH, "east": EAST}, rng=0)
     assert result.reject
     assert str(result).splitlines()[0] == "The samples differ (p = 0.001 <= 0.05)."
-    assert "east differs from all other samples, which show no difference." in str(result)
+    assert "east differs from all others, among which no difference was found." in str(result)
     explanation = result.explain()
     assert explanation is result.explain()
     assert [column.name for column in explanation.differing] == ["v"]
@@ -316,6 +316,19 @@ def test_a_list_and_a_mapping_give_the_same_answer():
     assert [pair.adjusted for pair in listed.pairs] == [pair.adjusted for pair in named.pairs]
     again = k_sample_test(frames, rng=3, n_jobs=2)
     np.testing.assert_array_equal(listed.null_distribution, again.null_distribution)
+
+
+def test_samples_that_fall_into_sets_are_listed_by_them():
+    rng = np.random.default_rng(0)
+    samples = {name: rng.normal(size=(60, 1)) + 3 * (name in "bde") for name in "abcde"}
+    found = k_sample_test(samples, rng=0)
+    assert found.explain().sentence.startswith(
+        "Samples of different sets differ, and no difference was found within a set: a and c; b, d and e."
+    )
+    shifted = {name: rng.normal(size=(60, 1)) + shift for name, shift in zip("abc", (0, 3, 6), strict=True)}
+    assert "All samples differ from each other." in str(k_sample_test(shifted, rng=0))
+    between = {name: rng.normal(size=(40, 1)) + shift for name, shift in zip("abc", (0, 0.35, 0.8), strict=True)}
+    assert "1 of 3 pairs differs: a v c." in str(k_sample_test(between, rng=0))
 
 
 def test_pairs_are_not_compared_where_the_test_of_all_does_not_reject():

@@ -32,13 +32,17 @@ from .procedures.mmdagg import MMDAgg as MMDAgg
 from .procedures.mmdfuse import MMDFuse as MMDFuse
 from .procedures.outcome import TestResult as TestResult
 from .procedures.split import SplitTest as SplitTest
+from .questions.change import change_test as change_test
 from .questions.equivalence import EquivalenceResult as EquivalenceResult
 from .questions.equivalence import equivalence_test as equivalence_test
 from .questions.goodness_of_fit import FitResult as FitResult
 from .questions.goodness_of_fit import goodness_of_fit_test as goodness_of_fit_test
+from .questions.independence import IndependenceResult as IndependenceResult
+from .questions.independence import independence_test as independence_test
 from .questions.k_sample import KSampleResult as KSampleResult
 from .questions.k_sample import k_sample_test as k_sample_test
 from .questions.kernel_matrix import kernel_matrix_test as kernel_matrix_test
+from .questions.kinds_of_change import ChangeResult as ChangeResult
 from .questions.two_sample import methods as methods
 from .questions.two_sample import two_sample_test as two_sample_test
 from .selection.criteria import ComplexityPenalized as ComplexityPenalized

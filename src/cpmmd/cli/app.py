@@ -11,9 +11,11 @@ from cpmmd.cli.failures import Commands
 from cpmmd.cli.settings import (
     FORCE,
     JSON,
+    ChangeSettings,
     ComparisonSettings,
     FitsSettings,
     OutputOptions,
+    PairedSettings,
     PowerSettings,
     ReadOptions,
     Settings,
@@ -51,9 +53,11 @@ def main(
     cpmmd test reference.csv today.csv          compare two files
     cpmmd test people.csv --split-by country    compare the groups of one file
     cpmmd samples north.csv south.csv east.csv  compare several files
+    cpmmd change old.csv new.csv --target price inputs, target, or the relation between them?
     cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
     cpmmd fits residuals.csv --model normal     is this Gaussian?
+    cpmmd independence people.csv --y vote      do columns depend on each other?
     cpmmd demo                                  see it work
 
     Files: CSV, TSV, JSON (also .gz, .zst), Excel, Parquet, Arrow, NPY, NPZ, and - for standard input.
@@ -143,6 +147,32 @@ def fits(
 
 @app.command()
 @with_groups
+def independence(
+    files: Annotated[list[str], typer.Argument(metavar="A [B]", help="One file with --x or --y, or two.", show_default=False)],
+    *,
+    x: list[str] | None = option("Columns of one side [default: all but --y].", None, flag="--x", metavar="A,B,..."),
+    y: list[str] | None = option("Columns of the other side [default: all but --x].", None, flag="--y", metavar="A,B,..."),
+    settings: PairedSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether columns depend on each other, row by row.
+
+    \b
+    cpmmd independence people.csv --x age,income --y vote
+    cpmmd independence people.csv --y vote --stratify-by country --report report.html
+    cpmmd independence genes.parquet symptoms.csv --group-by family
+
+    Of two files, row i of one belongs to row i of the other. With --stratify-by the test is one of conditional independence,
+    given that column. Exit code: 0 no dependence found, 1 dependence found, 2 error.
+    """
+    from cpmmd.cli.independence import show_independence
+
+    raise answering.exit(show_independence(files, x, y, reading, settings, answering))
+
+
+@app.command()
+@with_groups
 def samples(
     files: Annotated[list[str], typer.Argument(metavar="A B C...", help="Two files or more.", show_default=False)],
     *,
@@ -166,6 +196,32 @@ def samples(
     if len(files) < 2:
         raise typer.BadParameter(f"At least two files are needed. Got {len(files)}.")
     raise answering.exit(compare_several_files(files, reading, settings, answering))
+
+
+@app.command()
+@with_groups
+def change(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="The reference and the new file.", show_default=False)],
+    *,
+    settings: ChangeSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test what changed: the inputs, the target, or the target given the inputs.
+
+    \b
+    cpmmd change old.csv new.csv --target price
+    cpmmd change old.csv new.csv --target churned --predictions score --report change.html
+    cpmmd change old.csv new.csv --target price --drop id --json
+
+    All columns but target and predictions are inputs. P-values are adjusted for the three tests. Exit code: 0 no change found,
+    1 change found, 2 error.
+    """
+    from cpmmd.cli.change import show_change
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    raise answering.exit(show_change(files, settings, reading, answering))
 
 
 @app.command()

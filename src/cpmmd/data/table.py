@@ -74,6 +74,21 @@ class Table:
         """Return what a column holds: numbers, dates or text."""
         return "text" if column in self.categories else "dates" if column in self.dates else "numbers"
 
+    def select(self, columns: Collection[str]) -> Table:
+        """Return some columns, in their order."""
+        places = [j for j, name in enumerate(self.number_names) if name in columns]
+        categories = {name: values for name, values in self.categories.items() if name in columns}
+        return replace(
+            self,
+            numbers=Chosen(self.numbers, columns=np.array(places, dtype=np.intp)),
+            number_names=tuple(self.number_names[j] for j in places),
+            dates=self.dates & set(columns),
+            categories=categories,
+            kinds={name: kind for name, kind in self.kinds.items() if name in columns},
+            columns=tuple(name for name in self.columns or self.names if name in columns),
+            row_shape=(len(places) + len(categories),),
+        )
+
     def take(self, rows: Rows | Labels) -> Table:
         """Return some rows, by number or by mask."""
         chosen: Rows = np.arange(self.rows)[rows]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PRINTED = 6  # columns and pairs in printed text
-NAMED_PAIRS = 4  # in a sentence
+NAMED_PAIRS, MOST_LISTED = 4, 12  # pairs, and samples, in a sentence
 MOST_EXPLAINED = 15  # pairs that a report and an explanation look into: each takes as long as an explanation of two samples
 MOST_SAMPLES = 40  # whose pairs are compared: 780
 SPARE = 2  # times the permutations with which the smallest p-value of a pair just reaches the level
@@ -228,11 +228,9 @@ class KSampleResult(Answer):
             return f"The {len(self.names)} samples differ; pairs were not compared."
         if not found:
             return "The samples differ, but no single pair of them does after adjustment."
-        if len(found) == total > 1:
-            return "All samples differ from each other."
-        alone = _odd_one_out(self.names, found)
-        if alone is not None and total > 1:
-            return f"{sanitize(alone, LONGEST)} differs from all other samples, which show no difference."
+        sets = _sets_of_alike(self.names, found)
+        if sets and total > 1 and len(self.names) <= MOST_LISTED:
+            return _say_sets(sets)
         listed = ", ".join(str(pair) for pair in found[:NAMED_PAIRS])
         more = f" and {len(found) - NAMED_PAIRS} more" if len(found) > NAMED_PAIRS else ""
         return f"{len(found)} of {total} pairs differ{'s' * (len(found) == 1)}: {listed}{more}."
@@ -500,12 +498,30 @@ def _compare_pairs(
     return tuple(found), [f"{name_some(lost)}: not compared, because they share no stratum"] if lost else []
 
 
-def _odd_one_out(names: Sequence[str], found: Sequence[SamplePair]) -> str | None:
-    """Return the sample that differs from all others, where no others differ."""
+def _sets_of_alike(names: Sequence[str], found: Sequence[SamplePair]) -> list[list[str]]:
+    """Return sets of samples such that exactly the pairs across sets differ; none where there are no such sets."""
+    apart = {pair.names for pair in found}
+    sets: list[list[str]] = []
     for name in names:
-        if len(found) == len(names) - 1 and all(name in pair.names for pair in found):
-            return name
-    return None
+        own = [some for some in sets if (some[0], name) not in apart]
+        if len(own) > 1:
+            return []
+        own[0].append(name) if own else sets.append([name])
+    inside = sum(math.comb(len(some), 2) for some in sets)
+    alike = not any((a, b) in apart for some in sets for a, b in combinations(some, 2))
+    return sets if alike and inside + len(apart) == math.comb(len(names), 2) else []
+
+
+def _say_sets(sets: Sequence[Sequence[str]]) -> str:
+    """State which samples differ from which."""
+    ascending = sorted(sets, key=len)
+    if len(ascending[-1]) == 1:
+        return "All samples differ from each other."
+    first, *others = [join([sanitize(name, LONGEST) for name in some]) for some in ascending]
+    if len(ascending) == 2 and len(ascending[0]) == 1:
+        return f"{first} differs from all others, among which no difference was found."
+    listed = "; ".join([first, *others])
+    return f"Samples of different sets differ, and no difference was found within a set: {listed}."
 
 
 def _named(samples: object) -> dict[str, Any]:
