@@ -43,6 +43,8 @@ from .questions.k_sample import KSampleResult as KSampleResult
 from .questions.k_sample import k_sample_test as k_sample_test
 from .questions.kernel_matrix import kernel_matrix_test as kernel_matrix_test
 from .questions.kinds_of_change import ChangeResult as ChangeResult
+from .questions.responses import ResponsesResult as ResponsesResult
+from .questions.responses import responses_test as responses_test
 from .questions.two_sample import methods as methods
 from .questions.two_sample import two_sample_test as two_sample_test
 from .selection.criteria import ComplexityPenalized as ComplexityPenalized

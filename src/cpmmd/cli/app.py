@@ -8,6 +8,7 @@ import typer
 
 from cpmmd import __version__
 from cpmmd.cli.failures import Commands
+from cpmmd.cli.responses import ResponsesSettings
 from cpmmd.cli.settings import (
     FORCE,
     JSON,
@@ -108,8 +109,6 @@ def compare(
         raise typer.BadParameter(
             "--margin compares two files, and --split-by the groups of one file. Got both; leave one of them out."
         )
-    if settings.preprocess is not None and split_by is not None:
-        raise typer.BadParameter("--preprocess works with two files only. Got --split-by as well; leave one of them out.")
     if margin is not None:
         differs = not show_equivalence(files, margin, reading, settings, answering)
     elif split_by is None:
@@ -222,6 +221,30 @@ def change(
     if len(files) != 2:
         raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
     raise answering.exit(show_change(files, settings, reading, answering))
+
+
+@app.command()
+@with_groups
+def responses(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files of answers.", show_default=False)],
+    *,
+    settings: ResponsesSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether answers to the same prompts come from the same model.
+
+    \b
+    cpmmd responses yesterday.jsonl today.jsonl
+    cpmmd responses a.csv b.csv --prompt question --response text --report answers.html
+
+    A file has a row for each answer. Answers are compared within prompts, so ask each prompt several times on both sides.
+    """
+    from cpmmd.cli.responses import compare_responses
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    raise answering.exit(compare_responses(files, settings, reading, answering))
 
 
 @app.command()

@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
@@ -191,6 +191,11 @@ class ReadOptions:
     )
     file_limit: str | None = option("Refuse larger files, e.g. 500M or 8G [default: 4G].", None, metavar="SIZE")
 
+    def with_text(self, *columns: str) -> ReadOptions:
+        """Return options that read some columns as text, and no others."""
+        quoted = ['"' + column.replace('"', '""') + '"' for column in columns]
+        return replace(self, columns=quoted, drop=None, text=quoted)
+
     def read(self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False) -> list[FileSample]:
         """Return the samples of some files; columns in ``keep`` are read whatever was chosen.
 
@@ -336,16 +341,9 @@ class ComparisonSettings(Settings):
         metavar="MODULE:NAME",
     )
 
-    def test(self, x: FileSample, y: FileSample, progress: Progress | None = None, **more: Any) -> TestResult:
-        """Return the result of comparing two file samples."""
-        transformer = None if self.preprocess is None else load_object(self.preprocess)
-        return super().test(x, y, progress, preprocess=transformer, **more)
-
     def keywords(self) -> dict[str, Any]:
-        """Return the keyword arguments that tests of many groups have, too."""
-        given = super().keywords()
-        del given["preprocess"]
-        return given
+        """Return the keyword arguments of the library's tests."""
+        return {**super().keywords(), "preprocess": None if self.preprocess is None else load_object(self.preprocess)}
 
 
 def load_object(name: str) -> object:
