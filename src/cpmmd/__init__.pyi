@@ -1,6 +1,7 @@
 # Every public name, and the file that defines it. Names here are imported when first asked for; procedures, kernel families and
 # criteria that stand here are known to methods(), files, citations, the documentation and the conformance tests.
 from . import errors as errors
+from . import paper as paper
 from . import plotting as plotting
 from . import report as report
 from .citation import cite as cite
