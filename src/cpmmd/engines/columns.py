@@ -65,8 +65,7 @@ def column_sums(pool: Pool, preparation: Preparation, layout: Layout, *, product
     sums: list[Array] = []
     some: list[Array] = []
     scores: list[Array] = []
-    for start in range(0, len(columns), step):
-        read = list(read_columns(pool, columns[start : start + step], layout, strata))
+    for read in _parts(read_columns(pool, columns, layout, strata), step):
         for scored in score_columns([column.features for column in read], layout):
             np.maximum(largest, scored.scores, out=largest)
         for block in (block for column in read for block in _blocks(column, form)):
@@ -77,6 +76,20 @@ def column_sums(pool: Pool, preparation: Preparation, layout: Layout, *, product
     (of_products,) = score_columns([product_features(scores, strata.sums(layout))], layout)
     empty = np.empty((layout.count, 0))
     return ColumnSums(layout, largest, np.hstack([empty, *sums]), np.hstack(some) if some else empty, of_products.scores)
+
+
+def _parts(columns: Iterator[ReadColumn], most: int) -> Iterator[list[ReadColumn]]:
+    """Yield so many columns at a time, or fewer where they have many levels."""
+    part: list[ReadColumn] = []
+    taken = 0
+    for column in columns:
+        part.append(column)
+        taken += sum(functions.sums.nbytes + functions.counts.nbytes for functions in column.features)
+        if len(part) == most or taken > 2 * ROOM:
+            yield part
+            part, taken = [], 0
+    if part:
+        yield part
 
 
 def _blocks(column: ReadColumn, form: Form) -> Iterator[Array]:

@@ -17,7 +17,7 @@ from cpmmd.engines.fixed_kernel import Engine
 from cpmmd.engines.landmarks import among_neighbours, landmark_count, landmark_members, landmark_statistics
 from cpmmd.engines.members import PAIR_ROWS, UNREGULARISED, KernelMembers, View, pairwise_members, pairwise_statistics
 from cpmmd.errors import InputError, ParameterReference
-from cpmmd.evidence import SCORE_TIE, ClassEvidence, rank_classes
+from cpmmd.evidence import SCORE_TIE, ClassEvidence, Ranking, rank_classes
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.procedures.base import Method, Procedure, RunOptions
@@ -119,44 +119,50 @@ class FullSampleTest(Procedure):
         bin_stream, label_stream, sample_stream = rng.spawn(3)
         layout = Layout.cut(pool.m, pool.n, pool.design, bin_stream, target=self.bins)
         layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
-        order = sample_stream.permutation(pool.m + pool.n)
-        landmarks = landmark_count(len(layout.rows), self.landmarks, self.pair_rows)
-        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
-        strata = None if pool.design is None else pool.design.strata[pool.design.unit[order]]
-        sizes = (landmarks, strata, self.pair_rows, self.covariance_rows)
-        views = {
-            scale: View(partial(fitted.transform, pool), layout, order, options.memory_limit, *sizes)
-            for scale, fitted in preparations.items()
-        }
-        classes = without_twins(self.classes_for(pool), preparations)
-        products = any(isinstance(searched, ProductsClass) for searched in classes)
-        read_columns = partial(column_sums, pool, preparations[None], layout, products=products)
-        members = self.members(classes, views, read_columns)
-        scored_classes = [_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in members]
-        ranking = rank_classes([scored.evidence for scored in scored_classes], exhaustive=layout.labels.exhaustive)
-        shown = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
-        spectral = any(searched.gammas for searched in classes if isinstance(searched, KernelClass))
-        linear = views[None].linear
+        contest = self.compete(pool, layout, options.memory_limit, sample_stream)
+        ranking = contest.ranking
+        shown = _simplest(contest.classes, float(ranking.null_distribution.max(initial=-np.inf)))
         return self.conclude(
             pool,
             options,
             ranking,
             tested_sizes=(layout.m, layout.n),
             kernel=None if shown is None else shown.kernel,
-            preparation=preparations[None if shown is None else shown.of.searched.scale],
+            preparation=contest.preparations[None if shown is None else shown.of.searched.scale],
             notes=layout.left_out,
             evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
-            engine=Engine.of(
-                layout,
-                landmarks if spectral or linear else None,
-                views[None].variance_rows if spectral else None,
-                linear=linear,
-            ),
+            engine=contest.engine,
             classes=tuple(
                 replace(scored.reported, selected=shown.member) if shown is not None and scored is shown.of else scored.reported
-                for scored in scored_classes
+                for scored in contest.classes
             ),
         )
+
+    def compete(self, pool: Pool, layout: Layout, memory_limit: int, rng: np.random.Generator) -> Contest:
+        """Score all classes under every labeling of a layout, of two samples or of several, and rank the best."""
+        order = rng.permutation(sum(pool.sizes))
+        landmarks = landmark_count(len(layout.rows), self.landmarks, self.pair_rows)
+        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
+        strata = None if pool.design is None else pool.design.strata[pool.design.unit[order]]
+        sizes = (landmarks, strata, self.pair_rows, self.covariance_rows)
+        views = {
+            scale: View(partial(fitted.transform, pool), layout, order, memory_limit, *sizes)
+            for scale, fitted in preparations.items()
+        }
+        classes = without_twins(self.classes_for(pool), preparations)
+        products = any(isinstance(searched, ProductsClass) for searched in classes)
+        members = self.members(classes, views, partial(column_sums, pool, preparations[None], layout, products=products))
+        scored_classes = tuple(_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in members)
+        ranking = rank_classes([scored.evidence for scored in scored_classes], exhaustive=layout.labels.exhaustive)
+        spectral = any(searched.gammas for searched in classes if isinstance(searched, KernelClass))
+        linear = views[None].linear
+        engine = Engine.of(
+            layout,
+            landmarks if spectral or linear else None,
+            views[None].variance_rows if spectral else None,
+            linear=linear,
+        )
+        return Contest(ranking, scored_classes, preparations, engine)
 
     def classes_for(self, pool: Pool) -> Sequence[CompetingClass]:
         """Return the classes that compete on a pool; columns as they came are not what is compared after a transformer."""
@@ -231,6 +237,16 @@ class _ScoredClass:
             penalty=evidence.penalty,
         )
         return cls(searched, reported, evidence, members.kernel)
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """All classes, scored under common labelings, and the rank of the best."""
+
+    ranking: Ranking
+    classes: tuple[_ScoredClass, ...]
+    preparations: Mapping[str | None, Preparation]  # of raw and of standardised coordinates
+    engine: Engine
 
 
 @dataclass(frozen=True, eq=False)

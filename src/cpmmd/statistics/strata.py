@@ -117,7 +117,8 @@ class CellSums(UnitSums):
     stratum: Rows
     labels: Labels
     lone: Labels  # whether each stratum has one unit of either sample in the design, so that labelings can only swap them
-    _known: dict[bytes, Array] = field(default_factory=dict)  # precision under every labeling, by the rows that count
+    # precision under every labeling, by labelings and the rows that count; labelings are held, so that no others get their id
+    _known: dict[tuple[int, bytes], tuple[Relabelings, Array]] = field(default_factory=dict)
 
     @cached_property
     def _order(self) -> Rows:
@@ -147,13 +148,13 @@ class CellSums(UnitSums):
 
     def _total_precision(self, base: Array, labels: Relabelings) -> Array:
         """Return the precision under every labeling, the same for all columns of which the same rows count."""
-        key = base.tobytes()
+        key = id(labels), base.tobytes()
         if key not in self._known:
             if len(self._known) >= KNOWN:
                 self._known.clear()
             precision = self._precision(base)
-            self._known[key] = np.concatenate([precision(block) for block in labels.blocks()])
-        return self._known[key]
+            self._known[key] = labels, np.concatenate([precision(block) for block in labels.blocks()])
+        return self._known[key][1]
 
     def _precision(self, base: Array) -> Statistic:
         """Return a function from labelings to the sum over strata of m n / (m + n), for rows that count ``base``.
@@ -196,7 +197,7 @@ class Strata:
     @staticmethod
     def of(pool: Pool, rows: Rows, units: Layout | None = None) -> Strata:
         """Return the strata of some rows of a pool; ``units`` are the permuted units, if they consist of these rows."""
-        design, labels, own = pool.design, rows < pool.m, np.arange(len(rows))
+        design, labels, own = pool.design, rows < pool.sizes[0], np.arange(len(rows))
         of_row, paired, clustered = np.zeros(len(rows), dtype=np.intp), False, False
         if design is not None:
             own, paired, clustered = design.unit[rows], design.kind == PAIR, design.size < len(design.unit)
@@ -236,7 +237,7 @@ class Strata:
         keys, first, cell = np.unique(unit_of_row(units) * self.count + self.of_row, return_index=True, return_inverse=True)
         _, row = np.unique(self.unit, return_index=True)  # the first of each unit
         of_x, of_y = (np.bincount(self.of_row[row][self.labels[row] == x], minlength=self.count) for x in (True, False))
-        lone = (of_x == 1) & (of_y == 1)
+        lone = (of_x == 1) & (of_y == 1) & (not units.against)
         return CellSums(cell.ravel(), len(keys), keys // self.count, keys % self.count, self.labels[first], lone)
 
     def weights(self, of: Labels) -> Array:
