@@ -111,3 +111,9 @@ def test_the_default_multiplies_where_there_are_some_columns():
         True,
         False,
     ]
+
+
+def test_a_product_that_does_not_vary_says_nothing():
+    flag = np.arange(40) % 2
+    x, y = (pd.DataFrame({"flag": flag, "not": 1 - flag}) for _ in "xy")
+    assert two_sample_test(x, y, method=PRODUCTS, n_permutations=19, rng=0).pvalue == 1.0

@@ -20,6 +20,7 @@ from cpmmd.statistics.strata import Features, Statistic, UnitSums
 
 CHOSEN = 32  # products of two, and as many of three
 FURTHEST = 4.0  # standard deviations of a product: what is beyond counts as that
+CONSTANT = 1e-4  # a product of scores of deviation 1 that varies by less is constant
 SCREENED_ROWS = 5000  # that the choice is made on, at most
 ROOM = 2**20  # numbers in work at once
 
@@ -44,15 +45,15 @@ def product_features(scores: list[Array], sums: UnitSums) -> list[Features]:
     """Return the features of products of scores, given for the rows in the order of the units; none of a single column."""
     if len(scores) < 2:
         return []
-    columns = np.array(scores, dtype=np.float32)
-    chosen = chosen_products(columns)
-    columns = np.vstack([columns, np.ones((1, columns.shape[1]), np.float32)])  # place -1, the third of a product of two
+    columns = np.vstack([*scores, np.ones((1, len(scores[0])), np.float32)])  # at place -1 the third of a product of two
+    chosen = chosen_products(columns[:-1])
     step, parts = max(1, ROOM // columns.shape[1]), []
     for start in range(0, len(chosen), step):
         first, second, third = chosen[start : start + step].T
         values = columns[first].astype(np.float64) * columns[second] * columns[third]
         values -= values.mean(axis=1, keepdims=True)
         reach = FURTHEST * values.std(axis=1, keepdims=True)
+        reach[reach <= CONSTANT] = 0.0
         parts += [sums.of(product) for product in np.clip(values, -reach, reach, out=values)]
     statistics: dict[str, Statistic] = {str(j): partial(_square, j) for j in range(len(parts))}
     return [sums.features(sums.of(), statistics, np.column_stack(parts))]
@@ -75,7 +76,7 @@ def chosen_products(columns: Floating) -> Rows:
         sums += pairs @ third.T
         squares += np.square(pairs, out=pairs) @ np.square(third, out=third).T
     variances = squares - sums**2 / rows
-    strength = np.abs(sums) / np.sqrt(np.where(variances > 0, variances, np.inf))
+    strength = np.abs(sums) / np.sqrt(np.where(variances > CONSTANT**2 * rows, variances, np.inf))
     of_two = _strongest(strength[:, count])
     pair, column = np.nonzero(np.arange(count) > second[:, None])  # each three columns once
     of_three = _strongest(strength[pair, column])
