@@ -9,7 +9,7 @@ from scipy import integrate, stats
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.neighbors import KernelDensity
 
-from cpmmd import CpmmdError, Density, TorchDensity, goodness_of_fit_test
+from cpmmd import CpmmdError, Density, TorchDensity, cite, goodness_of_fit_test
 from cpmmd.models.model import read_model
 from cpmmd.procedures import goodness_of_fit
 from cpmmd.procedures.goodness_of_fit import KSDAGG_COUNT, ksdagg_bandwidths
@@ -317,6 +317,12 @@ def test_a_report_and_a_document(tmp_path):
     result.report(page)
     assert "The data do not fit the model" in page.read_text()
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["rows"] == 60
+
+
+def test_every_answer_names_what_to_cite():
+    assert "mardia1970measures" in cite(goodness_of_fit_test(X, "normal", rng=0, n_permutations=19))
+    assert "schrab2022ksd" in cite(goodness_of_fit_test(X, normal_score, method="ksdagg", rng=0, n_permutations=99))
+    assert "gorham2017measuring" in cite(goodness_of_fit_test(X, normal_score, method="ksd-median", rng=0, n_permutations=99))
 
 
 # Input.

@@ -223,7 +223,7 @@ def goodness_of_fit_test(
     ----------
     x : array or data frame
         The sample, columns of numbers.
-    model
+    model : str or object
         - ``"normal"``: a normal distribution, whatever its mean and covariance.
         - A name with parameters, such as ``"gamma(5)"``, or a frozen scipy distribution: one-dimensional,
           ``multivariate_normal`` or ``multivariate_t``.
