@@ -258,6 +258,20 @@ def test_missing_values_are_refused_dropped_or_filled_in():
     assert change_test(reference, new, target="price", missing="impute", **FAST).sizes == (120, 120)
 
 
+def test_errors_are_of_values_that_are_there():
+    reference, new = (flats(60, seed=seed).assign(model=200.0) for seed in (0, 1))
+    reference.loc[3, "price"] = np.nan
+    with pytest.raises(CpmmdError, match="Target and predictions are not filled in where errors are divided; use missing='drop'"):
+        change_test(reference, new, target="price", predictions="model", missing="impute", **FAST)
+
+
+def test_a_target_by_itself_may_have_two_names():
+    reference, new = flats(60), flats(60, dearer=60, seed=1)
+    target = reference.pop("price").rename("price_train"), new.pop("price").rename("price_test")
+    result = change_test(reference, new, target=target, **FAST)
+    assert (result.target_names, result.relation.reject) == (("price_train",), True)
+
+
 def test_arrays_have_no_names_to_choose_from():
     with pytest.raises(CpmmdError, match="names a column, 'price', but the reference is an array"):
         change_test(np.zeros((30, 2)), np.zeros((30, 2)), target="price")

@@ -48,7 +48,6 @@ class Residuals:
     """Cross-fitted residuals of rows: of the label, and of y's encoded columns."""
 
     label: Array  # L - e(x)
-    propensity: Array  # e(x)
     outcomes: Array  # y - E[y | x], a column each
     numbers: Rows  # which of the columns are numbers; the others are marks of levels
     ridge: Ridge
