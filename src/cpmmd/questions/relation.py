@@ -79,8 +79,8 @@ def find_relation(data: Parts, tested: Mapping[str, Any], regressor: Any, classi
         why = f"too few rows: {LEAST_ROWS} of each sample are needed"
         return Relation(why=why, error_change=_error_change(losses, labels, data.loss))
     ridge = Ridge.of(inputs, folds, ridge_stream)
-    propensity = ridge.probabilities(labels) if classifier is None else fitted_probabilities(classifier, inputs, labels, folds)
-    overlap = measured_overlap(propensity, labels)
+    found = ridge.probabilities(labels) if classifier is None else fitted_probabilities(classifier, inputs, labels, folds)
+    overlap = measured_overlap(found.values, labels)
     if min(overlap.rows) < LEAST_ROWS:
         why = NO_OVERLAP.format(reference=overlap.rows[0], new=overlap.rows[1], least=LEAST_ROWS)
         return Relation(why=why, overlap=overlap, error_change=_error_change(losses, labels, data.loss), notes=tuple(notes))
@@ -90,18 +90,18 @@ def find_relation(data: Parts, tested: Mapping[str, Any], regressor: Any, classi
     def means_of(columns: Array) -> Array:
         return ridge.means(columns) if regressor is None else fitted_means(regressor, inputs, columns, folds)
 
-    label = labels - propensity
-    residuals = Residuals(label, soft - means_of(soft), numbers, ridge)
-    found = relation_test(residuals, inputs, tested["n_permutations"], test_stream)
+    label = labels - found.values
+    residuals = Residuals(label, found, soft - means_of(soft), numbers, ridge)
+    test = relation_test(residuals, inputs, tested["n_permutations"], test_stream)
     few = min(np.bincount(labels)) < FEW_ROWS
     notes += [ASYMPTOTIC, *([f"the level was measured with {FEW_ROWS} rows or more of each sample"] if few else [])]
     mean_loss = None if losses is None else means_of(losses[:, None])[:, 0]
     return Relation(
-        pvalue=found.ranking.pvalue,
+        pvalue=test.ranking.pvalue,
         method="doubly-robust",
         notes=tuple(notes),
         overlap=overlap,
-        ways=_ways(found),
+        ways=_ways(test),
         differences=_differences(pools[1], features, outcomes, means_of(outcomes), label),
         error_change=_error_change(losses, labels, data.loss, label, mean_loss),
     )
