@@ -257,8 +257,10 @@ def test_overlap_counts_rows_whose_inputs_occur_in_both_samples_whatever_their_s
         ({"target": "price", "predictions": "modell"}, "Unknown column in predictions"),
         ({"target": "price", "predictions": "town"}, "must be of the target's kind. Got text for a target of numbers"),
         ({"target": "price", "loss": "hinge"}, "Unknown value of loss"),
-        ({"target": (np.zeros(50), np.zeros(50))}, "The target must vary. '0' has one value in all rows of both samples"),
+        ({"target": (np.zeros(50), np.zeros(50))}, "The target must vary. 'target' has one value in all rows of both samples"),
         ({"target": (["a"] * 50, ["a"] * 50)}, "The target must vary"),
+        ({"target": (["a"] * 50, np.arange(50.0))}, "Column 'target' holds text in the reference and numbers in the new sample"),
+        ({"target": "price", "n_permutations": 19}, "The test can never reject"),
         ({"target": (np.zeros(49), np.ones(50))}, "must have a value for each row. Got 49 for the 50 rows of the reference"),
     ],
 )

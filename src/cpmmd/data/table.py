@@ -98,6 +98,7 @@ class Table:
             categories=dict.fromkeys([name], *self.categories.values()) if self.categories else {},
             kinds=dict.fromkeys([name], *self.kinds.values()) if self.kinds else {},
             columns=(name,),
+            named=True,
         )
 
     def take(self, rows: Rows | Labels) -> Table:

@@ -76,7 +76,7 @@ def read_parts(reference: Any, new: Any, target: Any, predictions: Any, loss: st
     _check_varied(outcomes)
     losses, kind = (None, "") if predicted is None else _losses(outcomes, (parts[2][REFERENCE], parts[2][NEW]), loss)
     called = outcomes[0].columns or outcomes[0].names
-    names = ["target" if called == ("0",) else f"target {name}" if name.isdigit() else name for name in called]
+    names = [f"target {name}" if name.isdigit() else name for name in called]
     return Parts(inputs, outcomes, tuple(names), losses, kind, tuple(dict.fromkeys(notes)))
 
 
@@ -108,11 +108,12 @@ def _divide(tables: Mapping[str, Table], wanted: Any, parameter: str) -> tuple[d
 
 
 def _alike(columns: dict[str, Table]) -> dict[str, Table]:
-    """Return single columns, such as ``y_train`` and ``y_test``, under the name of the first."""
+    """Return single columns, such as ``y_train`` and ``y_test``, under the name of the first, or as the target."""
     first = columns[REFERENCE].names
     if any(len(table.names) != 1 for table in columns.values()):
         return columns
-    return {sample: table.rename(first[0]) for sample, table in columns.items()}
+    name = "target" if first[0].isdigit() else first[0]
+    return {sample: table.rename(name) for sample, table in columns.items()}
 
 
 def _column(values: Any, sample: str) -> Table:
