@@ -8,9 +8,11 @@ import typer
 
 from cpmmd import __version__
 from cpmmd.cli.failures import Commands
+from cpmmd.cli.responses import ResponsesSettings
 from cpmmd.cli.settings import (
     FORCE,
     JSON,
+    ChangeSettings,
     ComparisonSettings,
     OutputOptions,
     PairedSettings,
@@ -51,6 +53,7 @@ def main(
     cpmmd test reference.csv today.csv          compare two files
     cpmmd test people.csv --split-by country    compare the groups of one file
     cpmmd samples north.csv south.csv east.csv  compare several files
+    cpmmd change old.csv new.csv --target price inputs, target, or the relation between them?
     cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
     cpmmd independence people.csv --y vote      do columns depend on each other?
@@ -104,8 +107,6 @@ def compare(
         raise typer.BadParameter(
             "--margin compares two files, and --split-by the groups of one file. Got both; leave one of them out."
         )
-    if settings.preprocess is not None and split_by is not None:
-        raise typer.BadParameter("--preprocess works with two files only. Got --split-by as well; leave one of them out.")
     if margin is not None:
         differs = not show_equivalence(files, margin, reading, settings, answering)
     elif split_by is None:
@@ -166,6 +167,56 @@ def samples(
     if len(files) < 2:
         raise typer.BadParameter(f"At least two files are needed. Got {len(files)}.")
     raise answering.exit(compare_several_files(files, reading, settings, answering))
+
+
+@app.command()
+@with_groups
+def change(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="The reference and the new file.", show_default=False)],
+    *,
+    settings: ChangeSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test what changed: the inputs, the target, or the target given the inputs.
+
+    \b
+    cpmmd change old.csv new.csv --target price
+    cpmmd change old.csv new.csv --target churned --predictions score --report change.html
+    cpmmd change old.csv new.csv --target price --drop id --json
+
+    All columns but target and predictions are inputs. P-values are adjusted for the three tests. Exit code: 0 no change found,
+    1 change found, 2 error.
+    """
+    from cpmmd.cli.change import show_change
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    raise answering.exit(show_change(files, settings, reading, answering))
+
+
+@app.command()
+@with_groups
+def responses(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files of answers.", show_default=False)],
+    *,
+    settings: ResponsesSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether answers to the same prompts come from the same model.
+
+    \b
+    cpmmd responses yesterday.jsonl today.jsonl
+    cpmmd responses a.csv b.csv --prompt question --response text --report answers.html
+
+    A file has a row for each answer. Answers are compared within prompts, so ask each prompt several times on both sides.
+    """
+    from cpmmd.cli.responses import compare_responses
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    raise answering.exit(compare_responses(files, settings, reading, answering))
 
 
 @app.command()
