@@ -388,6 +388,17 @@ def test_blocks_and_missing_values():
     np.testing.assert_allclose(column.values, [frame["w"].isna().mean() for frame in samples])
 
 
+def test_a_transformer_comes_first():
+    from sklearn.decomposition import PCA
+
+    rng = np.random.default_rng(0)
+    samples = [rng.normal(size=(40, 6)) + shift * np.eye(6)[2] for shift in (0, 0, 1.5)]
+    result = k_sample_test(samples, preprocess=PCA(3), rng=0)
+    assert {pair.names for pair in result.differing} == {("sample 1", "sample 3"), ("sample 2", "sample 3")}
+    assert [column.name for column in result.explain().differing] == ["2"]
+    assert not any("column" in scored.label for scored in result.classes)
+
+
 def test_large_samples_are_binned():
     rng = np.random.default_rng(0)
     samples = [rng.normal(size=(2500, 2)) + shift for shift in (0, 0, 0.2)]

@@ -346,6 +346,7 @@ def k_sample_test(
     pairs: Any = None,
     blocks: int | str | None = None,
     group_sizes: str = CUT,
+    preprocess: Any = None,
 ) -> KSampleResult:
     """Test whether several samples come from one distribution, and which of them differ.
 
@@ -374,7 +375,7 @@ def k_sample_test(
         subject.
     blocks : int or "auto", optional
         For rows in time: this many consecutive rows are permuted as a whole.
-    group_sizes : str
+    group_sizes, preprocess
         As for :func:`two_sample_test`.
 
     Returns
@@ -416,6 +417,7 @@ def k_sample_test(
         pairs=_in_order(pairs, named),
         blocks=blocks,
         group_sizes=group_sizes,
+        preprocess=preprocess,
     ).plan()
     if not isinstance(plan.procedure, FullSampleTest):
         raise InputError(
@@ -427,10 +429,17 @@ def k_sample_test(
     pool = read_samples(
         {called_in_messages(name): sample for name, sample in named.items()}, missing=plan.missing, design=plan.design
     )
-    pool = cut_groups(pool, plan.design, generator)
+    pool = cut_groups(replace(pool, preprocess=plan.preprocess), plan.design, generator)
     with threads(plan.n_jobs), reporting_to(progress):
         result = _test(plan, plan.procedure, pool, tuple(named), generator)
-    repeat = {"method": method, "alpha": alpha, "n_permutations": plan.options.n_permutations, "missing": missing, "by": by}
+    repeat = {
+        "method": method,
+        "alpha": alpha,
+        "n_permutations": plan.options.n_permutations,
+        "missing": missing,
+        "by": by,
+        "preprocess": preprocess,
+    }
     given = [f"{key}={value!r}" for key, value in {**repeat, **plan.design.call}.items() if value not in (None, "error")]
     call = f"k_sample_test(samples, {', '.join(given)}, rng={'rng' if seed is None else seed})"
     return replace(result, seed=seed, call=call)
