@@ -286,6 +286,8 @@ class Settings:
         given = self.keywords()
         if given.pop("scale") is not None:
             raise InputError("A test of several samples chooses its own coordinates. Leave out --scale.")
+        if given.pop("preprocess", None) is not None:
+            raise InputError("A test of several samples takes no transformer. Leave out --preprocess, or compare two of them.")
         return given
 
 
@@ -381,6 +383,20 @@ class ChangeSettings:
     seed: int | None = option("The same seed gives the same answer.", None, "-s")
     jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
     missing: str = option("Refuse missing values, drop their rows, or fill them in.", "error", metavar="error|drop|impute")
+
+
+@dataclass(frozen=True)
+class FitsSettings:
+    """How a file is compared with a model by ``cpmmd fits``."""
+
+    model: str = option("normal, or a distribution of scipy.stats such as norm or 'gamma(5, scale=2)'.", "normal", metavar="NAME")
+    method: str = option("cp-stein, ksd-median or ksdagg.", "cp-stein", "-m")
+    alpha: float = option("Significance level: the probability of a false positive.", 0.05, "-a")
+    permutations: int | None = option("Data sets drawn from the model [default: 299], or signs [default: 999].", None, "-p")
+    seed: int | None = option("The same seed gives the same answer.", None, "-s")
+    jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
+    missing: str = option("Refuse missing values, or drop their rows.", "error", metavar="error|drop")
+    blocks: str | None = option("For rows in time: this many consecutive rows share a sign.", None, metavar="K|auto")
 
 
 @dataclass(frozen=True)
