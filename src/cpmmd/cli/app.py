@@ -417,6 +417,24 @@ def demo(
 
 @app.command()
 @with_groups
+def doctor(json: bool = JSON) -> None:
+    """Show versions, extras, threads and memory, and run a self-test of a second.
+
+    \b
+    cpmmd doctor
+    cpmmd doctor --json
+
+    Exit code: 0 all is well, 2 the self-test failed or a required package is not installed.
+    """
+    from cpmmd.cli.doctor import examine
+    from cpmmd.cli.main import ERROR
+
+    if not examine(as_json=json):
+        raise typer.Exit(ERROR)
+
+
+@app.command()
+@with_groups
 def methods(json: bool = JSON) -> None:
     """List the tests that --method takes.
 

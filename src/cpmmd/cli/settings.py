@@ -286,6 +286,8 @@ class Settings:
         given = self.keywords()
         if given.pop("scale") is not None:
             raise InputError("A test of several samples chooses its own coordinates. Leave out --scale.")
+        if given.pop("preprocess", None) is not None:
+            raise InputError("A test of several samples takes no transformer. Leave out --preprocess, or compare two of them.")
         return given
 
 
