@@ -28,6 +28,6 @@ ax.set_yticks(range(len(columns)), [column.name for column in columns])
 ax.set_xlabel("second half minus first, standard deviations")
 
 # %%
-# What to see: every interval lies inside the grey margin, so each column by itself is shown to be equivalent, and yet the verdict is
-# no. All columns together may differ by more than any one of them: the printed answer says by how much at most, and with a margin
-# of that size equivalence would be shown.
+# What to see: every interval lies inside the grey margin, so each column by itself is shown to be equivalent, and yet
+# the verdict is no. All columns together may differ by more than any one of them: the printed answer says by how much
+# at most, and with a margin of that size equivalence would be shown.

@@ -23,5 +23,6 @@ figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
 plotting.power_curves(plan, ax=ax)
 
 # %%
-# What to see: up to the pilot's thirty bottles power is counted in draws from it, beyond it is extrapolated, and the interval is as
-# wide as thirty bottles leave it. A plan from a pilot says what its own difference needs; if the true one is smaller, so is the power.
+# What to see: up to the pilot's thirty bottles power is counted in draws from it, beyond it is extrapolated, and the
+# interval is as wide as thirty bottles leave it. A plan from a pilot says what its own difference needs; if the true
+# one is smaller, so is the power.

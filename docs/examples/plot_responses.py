@@ -50,5 +50,6 @@ ax.margins(y=0.15)
 ax.legend(frameon=False)
 
 # %%
-# What to see: the p-values of the two refused questions, adjusted for all twelve. Their new answers agree with each other, because
-# a refusal is always the same sentence, and hardly with those of the day before. Elsewhere both bars are alike.
+# What to see: the p-values of the two refused questions, adjusted for all twelve. Their new answers agree with each
+# other, because a refusal is always the same sentence, and hardly with those of the day before. Elsewhere both bars
+# are alike.
