@@ -13,7 +13,7 @@ from cpmmd.core.text import pluralize
 from cpmmd.data.design import AUTO, BLOCKS_NOTE, GROUPS, STRATA, Coded, Design, DesignOptions, all_codes, both, codes, make_design
 from cpmmd.data.missing import IMPUTE, check_present, drop_missing, find_missing
 from cpmmd.data.notices import block_length, notices, telling_columns
-from cpmmd.data.numbers import Chosen, Numbers, StackedNumbers
+from cpmmd.data.numbers import Chosen, Matrix, Numbers, StackedNumbers
 from cpmmd.data.preparation import pooled_levels
 from cpmmd.data.preprocessing import Transformer
 from cpmmd.data.table import Table, read_table
@@ -198,6 +198,12 @@ def take_rows(pool: Pool, rows: Rows) -> Pool:
         sizes=tuple(np.bincount(sample, minlength=len(pool.sizes)).tolist()),
         kept=kept[rows],
     )
+
+
+def rows_alone(pool: Pool, rows: Rows) -> Pool:
+    """Return some rows of a pool in memory, as one sample."""
+    categories = {column: values[rows] for column, values in pool.categories.items()}
+    return replace(pool, numbers=Matrix(pool.numbers.take(rows)), categories=categories, sizes=(len(rows),), kept=None)
 
 
 def apply_design(tables: Sequence[Table], asked: DesignOptions, notes: tuple[str, ...] = ()) -> Pool:

@@ -134,7 +134,7 @@ class View:
     @cached_property
     def landmarks(self) -> Array:
         """Rows that kernels are computed through: chosen without looking at labels, or all in the order of the layout."""
-        return self.take(self.layout.rows if self.count >= self.rows else self.order[: self.count])
+        return self.take(self.order[: self.count] if self.linear or self.count < self.rows else self.layout.rows)
 
     @cached_property
     def varied(self) -> Array:

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.data.pool import Pool
+from cpmmd.core.arrays import Rows
+from cpmmd.data.pool import Pool, rows_alone, take_rows
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
+from cpmmd.draws.positions import KeyedPermutation
+from cpmmd.engines.cells import cells_of, counted_columns
 from cpmmd.engines.columns import ColumnSums, column_sums
+from cpmmd.engines.directions import Sketch
 from cpmmd.engines.fixed_kernel import Engine
-from cpmmd.engines.landmarks import landmark_count, landmark_members, landmark_statistics
-from cpmmd.engines.members import PAIR_ROWS, UNREGULARISED, KernelMembers, View, pairwise_members, pairwise_statistics
+from cpmmd.engines.landmarks import Sketches, landmark_count, landmark_members, landmark_statistics
+from cpmmd.engines.members import (
+    COVARIANCE_ROWS,
+    PAIR_ROWS,
+    UNREGULARISED,
+    KernelMembers,
+    View,
+    pairwise_members,
+    pairwise_statistics,
+)
+from cpmmd.engines.one_pass import KernelGroup, OnePass, blocks_of, summarise
 from cpmmd.errors import InputError, ParameterReference
 from cpmmd.evidence import SCORE_TIE, ClassEvidence, rank_classes
 from cpmmd.kernels.base import Kernel
@@ -32,8 +45,12 @@ from cpmmd.procedures.classes import (
     without_twins,
 )
 from cpmmd.procedures.outcome import ClassScores, Evidence, TestResult
+from cpmmd.statistics.columns import columns_of
 
+SCALES = (None, "standard")
+SAMPLE_ROWS = 2**16  # rows, drawn without looking at labels, that coordinates, cells and landmarks of larger pools are of
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
+Geometry = tuple[str | None, tuple[object, ...]]  # coordinates, and what distances depend on
 
 
 @dataclass(frozen=True)
@@ -115,25 +132,12 @@ class FullSampleTest(Procedure):
 
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Compute all members under common relabelings, score, rank."""
-        bin_stream, label_stream, sample_stream = rng.spawn(3)
-        layout = Layout.cut(pool.m, pool.n, pool.design, bin_stream, target=self.bins)
-        layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
-        order = sample_stream.permutation(pool.m + pool.n)
-        landmarks = landmark_count(len(layout.rows), self.landmarks, self.pair_rows)
-        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
-        strata = None if pool.design is None else pool.design.strata[pool.design.unit[order]]
-        sizes = (landmarks, strata, self.pair_rows, self.covariance_rows)
-        views = {
-            scale: View(partial(fitted.transform, pool), layout, order, options.memory_limit, *sizes)
-            for scale, fitted in preparations.items()
-        }
-        classes = without_twins(self.classes_for(pool), preparations)
-        members = self.members(classes, views, partial(column_sums, pool, preparations[None], layout))
-        scored_classes = [_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in members]
+        material = self._by_position(pool, options, rng) if self.reads_once(pool) else self._by_rows(pool, options, rng)
+        layout, preparations, view = material.layout, material.preparations, material.views[None]
+        scored_classes = [_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in self.members(material)]
         ranking = rank_classes([scored.evidence for scored in scored_classes], exhaustive=layout.labels.exhaustive)
         shown = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
-        spectral = any(searched.gammas for searched in classes if isinstance(searched, KernelClass))
-        linear = views[None].linear
+        spectral = any(searched.gammas for searched in material.classes if isinstance(searched, KernelClass))
         return self.conclude(
             pool,
             options,
@@ -145,9 +149,9 @@ class FullSampleTest(Procedure):
             evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
             engine=Engine.of(
                 layout,
-                landmarks if spectral or linear else None,
-                views[None].variance_rows if spectral else None,
-                linear=linear,
+                view.count if spectral or view.linear else None,
+                view.variance_rows if spectral else None,
+                linear=view.linear,
             ),
             classes=tuple(
                 replace(scored.reported, selected=shown.member) if shown is not None and scored is shown.of else scored.reported
@@ -168,37 +172,122 @@ class FullSampleTest(Procedure):
             )
         return classes
 
-    def members(
-        self, classes: Sequence[CompetingClass], views: Views, read_columns: Callable[[], ColumnSums]
-    ) -> Iterator[tuple[CompetingClass, Members]]:
+    def reads_once(self, pool: Pool) -> bool:
+        """Whether the rows of a pool are read once, in any order, instead of as often as classes ask for them."""
+        return sum(pool.sizes) > self.pair_rows and pool.design is None and pool.preprocess is None
+
+    def _by_rows(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> _Material:
+        """Return units of rows, and the pool as it is."""
+        bin_stream, label_stream, sample_stream = rng.spawn(3)
+        layout = Layout.cut(pool.m, pool.n, pool.design, bin_stream, target=self.bins)
+        layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
+        order = sample_stream.permutation(pool.m + pool.n)
+        strata = None if pool.design is None else pool.design.strata[pool.design.unit[order]]
+        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in SCALES}
+        views = self._views(pool, preparations, layout, order, options, strata)
+        classes = without_twins(self.classes_for(pool), preparations)
+        return _Material(layout, preparations, views, classes, partial(column_sums, pool, preparations[None], layout))
+
+    def _by_position(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> _Material:
+        """Return bins that positions decide, and what one pass over the rows found.
+
+        Everything that must be known before is of a sample of rows, the first ones of a keyed order of all.
+        """
+        bin_stream, label_stream, sample_stream = rng.spawn(3)
+        layout, bins = Layout.by_position(pool.m, pool.n, bin_stream, target=self.bins)
+        layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
+        total = pool.m + pool.n
+        drawn = KeyedPermutation.draw(total, sample_stream).positions(np.arange(min(total, self._sample_rows)))
+        rows = np.sort(drawn)
+        sample = pool if len(rows) == total else replace(take_rows(pool, rows), open_ended=True)
+        preparations = {scale: Preparation.fit(sample, scale=scale) for scale in SCALES}
+        views = self._views(sample, preparations, layout, np.searchsorted(rows, drawn), options)
+        classes = without_twins(self.classes_for(pool), preparations)
+        cells = ()
+        if any(isinstance(searched, ClassOfColumns) for searched in classes):
+            cells = cells_of(columns_of(sample, preparations[None]), sample, layout.count)
+        groups = {
+            (scale, geometry): KernelGroup.of(scale, views[scale], [searched.grid for searched in some])
+            for (scale, geometry), some in _by_geometry(classes).items()
+        }
+        fixed = [KernelGroup.of_kernel(views[None], kernel) for kernel in self.fixed]
+        plan = OnePass(bins, preparations, (*groups.values(), *fixed), cells)
+        summary = summarise(plan, blocks_of(pool), total, options.memory_limit)
+        sums = dict(zip((*groups, *range(len(fixed))), summary.sums, strict=True))
+        sketches = {key: group.sketches(views[group.scale], sums[key]) for key, group in groups.items()}
+        of_fixed = [list(group.sketches(views[None], sums[k]).values())[0] for k, group in enumerate(fixed)]
+        varied = rows_alone(sample, views[None].order[: self.covariance_rows or COVARIANCE_ROWS])
+        read_columns = partial(counted_columns, cells, summary.cells, varied, layout)
+        return _Material(layout, preparations, views, classes, read_columns, sketches, of_fixed)
+
+    @property
+    def _sample_rows(self) -> int:
+        return max(SAMPLE_ROWS, self.landmarks or 0, self.covariance_rows or 0)
+
+    def _views(
+        self,
+        pool: Pool,
+        preparations: Mapping[str | None, Preparation],
+        layout: Layout,
+        order: Rows,
+        options: RunOptions,
+        strata: Rows | None = None,
+    ) -> Views:
+        sizes = (landmark_count(len(layout.rows), self.landmarks, self.pair_rows), strata, self.pair_rows, self.covariance_rows)
+        return {
+            scale: View(partial(fitted.transform, pool), layout, order, options.memory_limit, *sizes)
+            for scale, fitted in preparations.items()
+        }
+
+    def members(self, material: _Material) -> Iterator[tuple[CompetingClass, Members]]:
         """Yield every class with its members; columns are read where a class asks for them."""
-        for searched, found in self.kernel_members(classes, views):
+        for searched, found in self.kernel_members(material):
             yield searched, searched.members(found)
-        view = views[None]
-        for kernel in self.fixed:
-            values = (
-                landmark_statistics(view, kernel, (UNREGULARISED,)) if view.linear else pairwise_statistics(view, kernel)[None]
-            )
+        view = material.views[None]
+        for k, kernel in enumerate(self.fixed):
+            if view.linear:
+                values = landmark_statistics(view, kernel, (UNREGULARISED,), material.fixed[k] if material.fixed else None)
+            else:
+                values = pairwise_statistics(view, kernel)[None]
             yield (fixed := FixedClass(kernel)), fixed.members(values)
-        of_columns = [searched for searched in classes if isinstance(searched, ClassOfColumns)]
+        of_columns = [searched for searched in material.classes if isinstance(searched, ClassOfColumns)]
         if of_columns:
-            columns = read_columns()
+            columns = material.read_columns()
             yield from ((searched, searched.members(columns)) for searched in of_columns)
 
-    def kernel_members(self, classes: Sequence[CompetingClass], views: Views) -> Iterator[tuple[KernelClass, KernelMembers]]:
+    def kernel_members(self, material: _Material) -> Iterator[tuple[KernelClass, KernelMembers]]:
         """Yield every class of kernels with its members under every relabeling; those of one geometry are computed together."""
-        groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
-        for searched in classes:
-            if isinstance(searched, KernelClass):
-                groups.setdefault((searched.scale, searched.family.geometry), []).append(searched)
-        for (scale, _), group in groups.items():
-            view = views[scale]
+        for key, group in _by_geometry(material.classes).items():
+            view = material.views[key[0]]
             pairwise = [] if view.linear else [searched for searched in group if not searched.gammas]
             landmark = [searched for searched in group if searched not in pairwise]
             if pairwise:
                 yield from zip(pairwise, pairwise_members(view, [searched.grid for searched in pairwise]), strict=True)
             if landmark:
-                yield from zip(landmark, landmark_members(view, [searched.grid for searched in landmark]), strict=True)
+                found = landmark_members(view, [searched.grid for searched in landmark], material.sketches.get(key))
+                yield from zip(landmark, found, strict=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Material:
+    """What classes are computed from."""
+
+    layout: Layout
+    preparations: Mapping[str | None, Preparation]
+    views: Views
+    classes: Sequence[CompetingClass]
+    read_columns: Callable[[], ColumnSums]
+    sketches: Mapping[Geometry, Sketches] = field(default_factory=dict)  # where a pass over the rows was made
+    fixed: Sequence[Sketch] = ()  # of fixed kernels
+
+
+def _by_geometry(classes: Sequence[CompetingClass]) -> dict[Geometry, list[KernelClass]]:
+    """Return the classes of kernels that share coordinates and distances."""
+    groups: dict[Geometry, list[KernelClass]] = {}
+    for searched in classes:
+        if isinstance(searched, KernelClass):
+            groups.setdefault((searched.scale, searched.family.geometry), []).append(searched)
+    return groups
 
 
 @dataclass(frozen=True, eq=False)
