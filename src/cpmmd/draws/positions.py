@@ -1,9 +1,9 @@
 """Rows by their positions: a keyed permutation of row numbers, and the bin that each row is in.
 
-A table of a permutation takes memory in proportion to the rows, and must be where the rows are. A Feistel network is a permutation
-that needs none: six rounds mix the two halves of a number's bits, and numbers beyond the range are mixed again until they fall
-into it (cycle walking). So the bin of a row follows from its position alone, whoever reads it, in which order, from which file; and
-the rows of a bin, or the first rows of a random order, follow from the inverse.
+A table of a permutation takes memory in proportion to the rows, and must be where the rows are. A Feistel network is a
+permutation that needs none: six rounds mix the two halves of a number's bits, and numbers beyond the range are mixed again until
+they fall into it (cycle walking). So the bin of a row follows from its position alone, whoever reads it, in which order, from
+which file; and the rows of a bin, or the first rows of a random order, follow from the inverse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Columns of many rows: values are counted in cells, and everything about a column follows from the counts.
 
 Cells are cut by a sample of rows that does not look at labels: at its values where they are few, at its quantiles where they are
-many, more closely in the tails. Counts of rows in each unit and cell are whole numbers, so that they add up in any order, and ranks
-are those of all rows, equal within a cell.
+many, more closely in the tails. Counts of rows in each unit and cell are whole numbers, so that they add up in any order, and
+ranks are those of all rows, equal within a cell.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TAIL_RATIO = 2**0.25  # of neighbouring quantiles in the tails
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells of one column: of numbers between cuts, then those beyond the last, then missing ones; of a category its levels."""
+    """The cells of one column: of numbers between cuts, beyond the last, and of missing ones; of a category its levels."""
 
     column: DataColumn
     cuts: Array  # ascending; a number is in the cell of the first cut that is at least as large

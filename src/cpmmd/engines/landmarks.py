@@ -66,7 +66,7 @@ def landmark_members(view: View, grids: Sequence[Grid], sketches: Sketches | Non
 
 def landmark_statistics(view: View, kernel: Kernel, gammas: Sequence[float], sketch: Sketch | None = None) -> Array:
     """Return the statistics of one fixed kernel for every spectral parameter; from its sketch, where there is one."""
-    seen: list[Kernel] | list[Sketch] = [kernel if sketch is None else sketch]
+    seen: Sequence[Kernel | Sketch] = [kernel if sketch is None else sketch]
     if view.linear and sketch is None:
         seen = _stream(view, tiler_for(kernel, view.varied), [kernel.gram(view.landmarks)], [True])
     ((_, values),) = _members(view, seen, gammas, principal=True)

@@ -1,16 +1,17 @@
 """One pass over the rows: sums over bins that are the same to the last digit however the rows are cut, and by whom they are read.
 
-A row's bin follows from its position. Kernel values are rounded to multiples of 2^-26, and sums of up to 2^27 such values are exact
-in double precision: whatever the order of additions, no digit is lost. Values of columns are counted. So :class:`Summary` adds up
-like whole numbers do, over tiles, threads, files, workers and retries. A row's own kernel values must not depend on its
+A row's bin follows from its position. Kernel values are rounded to multiples of 2^-26, and sums of up to 2^27 such values are
+exact in double precision: whatever the order of additions, no digit is lost. Values of columns are counted. So :class:`Summary`
+adds up like whole numbers do, over tiles, threads, files, workers and retries. A row's own kernel values must not depend on its
 neighbours either: tiles have one size, the last one of a block is filled up with copies of a row, which no sum takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class KernelGroup:
     """Kernels of one geometry in one set of coordinates, and the landmarks that they meet."""
 
     scale: str | None  # of the coordinates
-    wanted: Mapping[Hashable, bool]  # the kernels, and whether variances of their directions are needed
+    wanted: Mapping[Any, bool]  # the kernels, and whether variances of their directions are needed
     tiler: Tiler
     landmarks: Array
     among: Sequence[Array]  # each kernel of landmarks with landmarks
@@ -73,12 +74,14 @@ class Summary:
     """Sums over bins of some rows; those of several are added by ``+``, in any order."""
 
     kernels: list[Array]  # of each group: kernels x bins x landmarks, in multiples of 1 / GRID
-    cells: list[Rows]  # of each column: bins x cells
+    cells: list[Rows]  # of each column, how many rows: bins x cells
     rows: int = 0
 
     def __iadd__(self, other: Summary) -> Summary:
-        for own, more in zip((*self.kernels, *self.cells), (*other.kernels, *other.cells), strict=True):
+        for own, more in zip(self.kernels, other.kernels, strict=True):
             own += more
+        for counted, more_counted in zip(self.cells, other.cells, strict=True):
+            counted += more_counted
         self.rows += other.rows
         return self
 
@@ -138,7 +141,7 @@ class OnePass:
                 for total, tile in zip(sums, tiles, strict=True):
                     np.multiply(tile, GRID, out=tile)
                     np.rint(tile, out=tile)
-                    for a, b in zip(edges, edges[1:], strict=False):
+                    for a, b in pairwise(edges):
                         total[bins[a]] += np.sum(tile[a - begin : b - begin], axis=0, dtype=np.float64)
 
 

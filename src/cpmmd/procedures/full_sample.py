@@ -14,7 +14,7 @@ from cpmmd.data.pool import Pool, rows_alone, take_rows
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
 from cpmmd.draws.positions import KeyedPermutation
-from cpmmd.engines.cells import cells_of, counted_columns
+from cpmmd.engines.cells import Cells, cells_of, counted_columns
 from cpmmd.engines.columns import ColumnSums, column_sums
 from cpmmd.engines.directions import Sketch
 from cpmmd.engines.fixed_kernel import Engine
@@ -203,7 +203,7 @@ class FullSampleTest(Procedure):
         preparations = {scale: Preparation.fit(sample, scale=scale) for scale in SCALES}
         views = self._views(sample, preparations, layout, np.searchsorted(rows, drawn), options)
         classes = without_twins(self.classes_for(pool), preparations)
-        cells = ()
+        cells: tuple[Cells, ...] = ()
         if any(isinstance(searched, ClassOfColumns) for searched in classes):
             cells = cells_of(columns_of(sample, preparations[None]), sample, layout.count)
         groups = {
@@ -215,7 +215,7 @@ class FullSampleTest(Procedure):
         summary = summarise(plan, blocks_of(pool), total, options.memory_limit)
         sums = dict(zip((*groups, *range(len(fixed))), summary.sums, strict=True))
         sketches = {key: group.sketches(views[group.scale], sums[key]) for key, group in groups.items()}
-        of_fixed = [list(group.sketches(views[None], sums[k]).values())[0] for k, group in enumerate(fixed)]
+        of_fixed = [sketch for k, group in enumerate(fixed) for sketch in group.sketches(views[None], sums[k]).values()]
         varied = rows_alone(sample, views[None].order[: self.covariance_rows or COVARIANCE_ROWS])
         read_columns = partial(counted_columns, cells, summary.cells, varied, layout)
         return _Material(layout, preparations, views, classes, read_columns, sketches, of_fixed)
