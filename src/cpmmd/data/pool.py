@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -33,6 +33,7 @@ LONG_BLOCKS = (
 
 
 MOST_NAMED = 3  # columns of another kind
+BLOCK_ROWS = 2**17  # of a pool that are read at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,21 @@ class Pool:
         """Rows of Y, of two samples."""
         _, n = self.sizes
         return n
+
+    @property
+    def streamed(self) -> bool:
+        """Whether its rows are read anew each time, and never held."""
+        return False
+
+    def blocks(self) -> Iterator[tuple[Pool, Rows, Rows]]:
+        """Yield pools and some of their rows, all rows once, with their positions here."""
+        for start in range(0, sum(self.sizes), BLOCK_ROWS):
+            rows = np.arange(start, min(start + BLOCK_ROWS, sum(self.sizes)))
+            yield self, rows, rows
+
+    def take(self, rows: Rows) -> Pool:
+        """Return some rows, those of each sample together."""
+        return take_rows(self, rows)
 
     @property
     def columns(self) -> tuple[str, ...]:

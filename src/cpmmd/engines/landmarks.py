@@ -8,7 +8,7 @@ is held grows with their number.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,7 +32,6 @@ LANDMARKS = 200  # of a pool up to PAIR_ROWS: 300 and 500 have no more power (do
 MOST_LANDMARKS = 512  # of larger ones, from 65,536 rows on; between, twice the root of their number
 TILE_ROWS = 512  # rows that meet the landmarks at once: never more or fewer, so that sums do not depend on the memory
 Member: TypeAlias = tuple[ScaleFamily, float]  # a kernel by its family and bandwidth
-Sketches: TypeAlias = Mapping[Member, Sketch]
 PANEL_TILES = 16  # tiles of rows that are loaded together
 
 
@@ -42,8 +41,8 @@ def landmark_count(rows: int, wanted: int | None = None, pair_rows: int = PAIR_R
     return min(rows, usual if wanted is None else wanted)
 
 
-def landmark_members(view: View, grids: Sequence[Grid], sketches: Sketches | None = None) -> list[KernelMembers]:
-    """Return the members of families that share one geometry; ``sketches`` are theirs where a pass over the rows was made.
+def landmark_members(view: View, grids: Sequence[Grid]) -> list[KernelMembers]:
+    """Return the members of families that share one geometry.
 
     Grids without spectral parameters give the squared MMD of the kernel that landmarks see.
     """
@@ -51,8 +50,8 @@ def landmark_members(view: View, grids: Sequence[Grid], sketches: Sketches | Non
     if not view.linear:
         kernels = [[ScaledKernel(grid.family, b) for b in some.tolist()] for grid, some in zip(grids, bandwidths, strict=True)]
         return [_members_of(view, grid, widths, own) for grid, widths, own in zip(grids, bandwidths, kernels, strict=True)]
-    found = []
-    if sketches is None:
+    found, sketches = [], view.sketches
+    if not sketches:
         wanted = wanted_members(view, grids)
         among = [ScaledKernel(*member).gram(view.landmarks) for member in wanted]
         sketches = dict(zip(wanted, _stream(view, members_tiler(view, list(wanted)), among, list(wanted.values())), strict=True))
@@ -64,10 +63,10 @@ def landmark_members(view: View, grids: Sequence[Grid], sketches: Sketches | Non
     return found
 
 
-def landmark_statistics(view: View, kernel: Kernel, gammas: Sequence[float], sketch: Sketch | None = None) -> Array:
-    """Return the statistics of one fixed kernel for every spectral parameter; from its sketch, where there is one."""
-    seen: Sequence[Kernel | Sketch] = [kernel if sketch is None else sketch]
-    if view.linear and sketch is None:
+def landmark_statistics(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
+    """Return the statistics of one fixed kernel for every spectral parameter."""
+    seen: Sequence[Kernel | Sketch] = [view.sketches.get(kernel, kernel)]
+    if view.linear and kernel not in view.sketches:
         seen = _stream(view, tiler_for(kernel, view.varied), [kernel.gram(view.landmarks)], [True])
     ((_, values),) = _members(view, seen, gammas, principal=True)
     return values

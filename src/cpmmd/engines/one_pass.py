@@ -8,7 +8,7 @@ neighbours either: tiles have one size, the last one of a block is filled up wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -175,14 +175,3 @@ def summarise(plan: OnePass, blocks: Iterable[tuple[Pool, Rows, Rows]], total: i
 def _add(plan: OnePass, pool: Pool, part: tuple[Summary, Scratch, Rows, Rows]) -> None:
     summary, scratch, rows, positions = part
     plan.add(summary, pool, rows, positions, scratch)
-
-
-BLOCK_ROWS = 2**17  # of a pool in memory that are taken at once
-
-
-def blocks_of(pool: Pool) -> Iterator[tuple[Pool, Rows, Rows]]:
-    """Yield the pool with some of its rows in order, and their positions in the whole."""
-    total = sum(pool.sizes)
-    for start in range(0, total, BLOCK_ROWS):
-        rows = np.arange(start, min(start + BLOCK_ROWS, total))
-        yield pool, rows, rows

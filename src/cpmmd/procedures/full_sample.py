@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Rows
-from cpmmd.data.pool import Pool, rows_alone, take_rows
+from cpmmd.data.pool import Pool, rows_alone
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
 from cpmmd.draws.positions import KeyedPermutation
@@ -18,7 +18,7 @@ from cpmmd.engines.cells import Cells, cells_of, counted_columns
 from cpmmd.engines.columns import ColumnSums, column_sums
 from cpmmd.engines.directions import Sketch
 from cpmmd.engines.fixed_kernel import Engine
-from cpmmd.engines.landmarks import Sketches, landmark_count, landmark_members, landmark_statistics
+from cpmmd.engines.landmarks import landmark_count, landmark_members, landmark_statistics
 from cpmmd.engines.members import (
     COVARIANCE_ROWS,
     PAIR_ROWS,
@@ -28,7 +28,7 @@ from cpmmd.engines.members import (
     pairwise_members,
     pairwise_statistics,
 )
-from cpmmd.engines.one_pass import KernelGroup, OnePass, blocks_of, summarise
+from cpmmd.engines.one_pass import KernelGroup, OnePass, summarise
 from cpmmd.errors import InputError, ParameterReference
 from cpmmd.evidence import SCORE_TIE, ClassEvidence, rank_classes
 from cpmmd.kernels.base import Kernel
@@ -50,7 +50,6 @@ from cpmmd.statistics.columns import columns_of
 SCALES = (None, "standard")
 SAMPLE_ROWS = 2**16  # rows, drawn without looking at labels, that coordinates, cells and landmarks of larger pools are of
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
-Geometry = tuple[str | None, tuple[object, ...]]  # coordinates, and what distances depend on
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,8 @@ class FullSampleTest(Procedure):
         """Compute all members under common relabelings, score, rank."""
         material = self._by_position(pool, options, rng) if self.reads_once(pool) else self._by_rows(pool, options, rng)
         layout, preparations, view = material.layout, material.preparations, material.views[None]
-        scored_classes = [_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in self.members(material)]
+        members = self.members(material.classes, material.views, material.read_columns)
+        scored_classes = [_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in members]
         ranking = rank_classes([scored.evidence for scored in scored_classes], exhaustive=layout.labels.exhaustive)
         shown = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
         spectral = any(searched.gammas for searched in material.classes if isinstance(searched, KernelClass))
@@ -146,7 +146,7 @@ class FullSampleTest(Procedure):
             kernel=None if shown is None else shown.kernel,
             preparation=preparations[None if shown is None else shown.of.searched.scale],
             notes=layout.left_out,
-            evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
+            evidence=self._evidence(pool, material),
             engine=Engine.of(
                 layout,
                 view.count if spectral or view.linear else None,
@@ -172,6 +172,18 @@ class FullSampleTest(Procedure):
             )
         return classes
 
+    def _evidence(self, pool: Pool, material: _Material) -> Evidence:
+        """Return the data to explain: a sample, where rows were read and not kept."""
+        if pool.streamed:
+            return Evidence(material.pool)
+        layout = material.layout
+        return Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout)
+
+    @property
+    def batch_rows(self) -> int | None:
+        """Pools of more rows are read once, in any order."""
+        return self.pair_rows
+
     def reads_once(self, pool: Pool) -> bool:
         """Whether the rows of a pool are read once, in any order, instead of as often as classes ask for them."""
         return sum(pool.sizes) > self.pair_rows and pool.design is None and pool.preprocess is None
@@ -186,7 +198,7 @@ class FullSampleTest(Procedure):
         preparations = {scale: Preparation.fit(pool, scale=scale) for scale in SCALES}
         views = self._views(pool, preparations, layout, order, options, strata)
         classes = without_twins(self.classes_for(pool), preparations)
-        return _Material(layout, preparations, views, classes, partial(column_sums, pool, preparations[None], layout))
+        return _Material(pool, layout, preparations, views, classes, partial(column_sums, pool, preparations[None], layout))
 
     def _by_position(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> _Material:
         """Return bins that positions decide, and what one pass over the rows found.
@@ -194,31 +206,32 @@ class FullSampleTest(Procedure):
         Everything that must be known before is of a sample of rows, the first ones of a keyed order of all.
         """
         bin_stream, label_stream, sample_stream = rng.spawn(3)
-        layout, bins = Layout.by_position(pool.m, pool.n, bin_stream, target=self.bins)
+        layout, bins = Layout.by_position(pool.m, pool.n, bin_stream, target=self.bins, held=not pool.streamed)
         layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
         total = pool.m + pool.n
         drawn = KeyedPermutation.draw(total, sample_stream).positions(np.arange(min(total, self._sample_rows)))
         rows = np.sort(drawn)
-        sample = pool if len(rows) == total else replace(take_rows(pool, rows), open_ended=True)
+        sample = pool if len(rows) == total and not pool.streamed else pool.take(rows)
+        if len(rows) < total:
+            sample = replace(sample, open_ended=True)
         preparations = {scale: Preparation.fit(sample, scale=scale) for scale in SCALES}
         views = self._views(sample, preparations, layout, np.searchsorted(rows, drawn), options)
         classes = without_twins(self.classes_for(pool), preparations)
         cells: tuple[Cells, ...] = ()
         if any(isinstance(searched, ClassOfColumns) for searched in classes):
             cells = cells_of(columns_of(sample, preparations[None]), sample, layout.count)
-        groups = {
-            (scale, geometry): KernelGroup.of(scale, views[scale], [searched.grid for searched in some])
-            for (scale, geometry), some in _by_geometry(classes).items()
-        }
+        by_geometry = _by_geometry(classes).items()
+        groups = [KernelGroup.of(scale, views[scale], [searched.grid for searched in some]) for (scale, _), some in by_geometry]
         fixed = [KernelGroup.of_kernel(views[None], kernel) for kernel in self.fixed]
-        plan = OnePass(bins, preparations, (*groups.values(), *fixed), cells)
-        summary = summarise(plan, blocks_of(pool), total, options.memory_limit)
-        sums = dict(zip((*groups, *range(len(fixed))), summary.sums, strict=True))
-        sketches = {key: group.sketches(views[group.scale], sums[key]) for key, group in groups.items()}
-        of_fixed = [sketch for k, group in enumerate(fixed) for sketch in group.sketches(views[None], sums[k]).values()]
+        plan = OnePass(bins, preparations, (*groups, *fixed), cells)
+        summary = summarise(plan, pool.blocks(), total, options.memory_limit)
+        sketches: dict[str | None, dict[object, Sketch]] = {scale: {} for scale in SCALES}
+        for group, sums in zip(plan.groups, summary.sums, strict=True):
+            sketches[group.scale] |= group.sketches(views[group.scale], sums)
         varied = rows_alone(sample, views[None].order[: self.covariance_rows or COVARIANCE_ROWS])
         read_columns = partial(counted_columns, cells, summary.cells, varied, layout)
-        return _Material(layout, preparations, views, classes, read_columns, sketches, of_fixed)
+        views = {scale: replace(view, sketches=sketches[scale]) for scale, view in views.items()}
+        return _Material(sample, layout, preparations, views, classes, read_columns)
 
     @property
     def _sample_rows(self) -> int:
@@ -239,51 +252,50 @@ class FullSampleTest(Procedure):
             for scale, fitted in preparations.items()
         }
 
-    def members(self, material: _Material) -> Iterator[tuple[CompetingClass, Members]]:
+    def members(
+        self, classes: Sequence[CompetingClass], views: Views, read_columns: Callable[[], ColumnSums]
+    ) -> Iterator[tuple[CompetingClass, Members]]:
         """Yield every class with its members; columns are read where a class asks for them."""
-        for searched, found in self.kernel_members(material):
+        for searched, found in self.kernel_members(classes, views):
             yield searched, searched.members(found)
-        view = material.views[None]
-        for k, kernel in enumerate(self.fixed):
-            if view.linear:
-                values = landmark_statistics(view, kernel, (UNREGULARISED,), material.fixed[k] if material.fixed else None)
-            else:
-                values = pairwise_statistics(view, kernel)[None]
+        view = views[None]
+        for kernel in self.fixed:
+            values = (
+                landmark_statistics(view, kernel, (UNREGULARISED,)) if view.linear else pairwise_statistics(view, kernel)[None]
+            )
             yield (fixed := FixedClass(kernel)), fixed.members(values)
-        of_columns = [searched for searched in material.classes if isinstance(searched, ClassOfColumns)]
+        of_columns = [searched for searched in classes if isinstance(searched, ClassOfColumns)]
         if of_columns:
-            columns = material.read_columns()
+            columns = read_columns()
             yield from ((searched, searched.members(columns)) for searched in of_columns)
 
-    def kernel_members(self, material: _Material) -> Iterator[tuple[KernelClass, KernelMembers]]:
+    def kernel_members(self, classes: Sequence[CompetingClass], views: Views) -> Iterator[tuple[KernelClass, KernelMembers]]:
         """Yield every class of kernels with its members under every relabeling; those of one geometry are computed together."""
-        for key, group in _by_geometry(material.classes).items():
-            view = material.views[key[0]]
+        for (scale, _), group in _by_geometry(classes).items():
+            view = views[scale]
             pairwise = [] if view.linear else [searched for searched in group if not searched.gammas]
             landmark = [searched for searched in group if searched not in pairwise]
             if pairwise:
                 yield from zip(pairwise, pairwise_members(view, [searched.grid for searched in pairwise]), strict=True)
             if landmark:
-                found = landmark_members(view, [searched.grid for searched in landmark], material.sketches.get(key))
-                yield from zip(landmark, found, strict=True)
+                yield from zip(landmark, landmark_members(view, [searched.grid for searched in landmark]), strict=True)
 
 
 @dataclass(frozen=True, eq=False)
 class _Material:
     """What classes are computed from."""
 
+    pool: Pool  # the rows in memory: all of them, or a sample of those that are not
     layout: Layout
     preparations: Mapping[str | None, Preparation]
     views: Views
     classes: Sequence[CompetingClass]
     read_columns: Callable[[], ColumnSums]
-    sketches: Mapping[Geometry, Sketches] = field(default_factory=dict)  # where a pass over the rows was made
-    fixed: Sequence[Sketch] = ()  # of fixed kernels
 
 
-def _by_geometry(classes: Sequence[CompetingClass]) -> dict[Geometry, list[KernelClass]]:
+def _by_geometry(classes: Sequence[CompetingClass]) -> dict[tuple[str | None, tuple[object, ...]], list[KernelClass]]:
     """Return the classes of kernels that share coordinates and distances."""
-    groups: dict[Geometry, list[KernelClass]] = {}
+    groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
     for searched in classes:
         if isinstance(searched, KernelClass):
             groups.setdefault((searched.scale, searched.family.geometry), []).append(searched)
