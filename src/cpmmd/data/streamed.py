@@ -6,7 +6,7 @@ as in memory. A test that needs its rows once, in any order, reads them here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -238,13 +238,21 @@ def _of_lazy_frame(frame: Any, name: str) -> StreamedSample:
 
 
 def _of_relation(relation: Any, name: str) -> StreamedSample:
-    rows = int(relation.aggregate("count(*)").fetchone()[0])
-    return StreamedSample(name, lambda: iter(relation.to_arrow_reader(BLOCK_ROWS)), rows, (), len(relation.columns))
+    rows = int(relation.aggregate("count(*)").fetchall()[0][0])
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # its name before 1.4
+    return StreamedSample(name, partial(_tables, read, BLOCK_ROWS), rows, (), len(relation.columns))
 
 
 def _of_data_set(data: Any, name: str) -> StreamedSample:
-    batches = partial(data.to_batches, batch_size=BLOCK_ROWS)
-    return StreamedSample(name, lambda: iter(batches()), data.count_rows(), (), len(data.schema))
+    batches = partial(_tables, partial(data.to_batches, batch_size=BLOCK_ROWS))
+    return StreamedSample(name, batches, data.count_rows(), (), len(data.schema))
+
+
+def _tables(read: Callable[..., Iterable[Any]], *options: int) -> Iterator[object]:
+    """Yield Arrow batches as tables."""
+    table = import_module("pyarrow").Table
+    for batch in read(*options):
+        yield table.from_batches([batch])
 
 
 BATCHES: dict[tuple[str, str], Callable[[Any, str], StreamedSample]] = {

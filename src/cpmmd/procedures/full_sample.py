@@ -175,7 +175,7 @@ class FullSampleTest(Procedure):
     def _evidence(self, pool: Pool, material: _Material) -> Evidence:
         """Return the data to explain: a sample, where rows were read and not kept."""
         if pool.streamed:
-            return Evidence(material.pool)
+            return Evidence(material.pool, sample_of=sum(pool.sizes))
         layout = material.layout
         return Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout)
 

@@ -1,4 +1,4 @@
-"""Files with types, read a slice of rows at a time: Parquet and Arrow, one or the many of a folder, in the order of their names."""
+"""Files with types, read a slice of rows at a time: Parquet and Arrow, one or those of a folder, in the order of their names."""
 
 from __future__ import annotations
 
