@@ -30,6 +30,7 @@ def cases():
 
     rng = np.random.default_rng(0)
     small = rng.normal(size=(200, 28)), rng.normal(size=(200, 28))
+    units = tuple(10 ** np.linspace(-1, 1, 28) * rows for rows in small)
     large = rng.normal(size=(50_000, 10)), rng.normal(size=(50_000, 10))
     strata = np.arange(200) % 4, np.arange(200) % 4
     frames = [
@@ -43,6 +44,7 @@ def cases():
     command = [sys.executable, "-m", "cpmmd", "test", *(str(folder / f"{name}.csv") for name in "xy"), "--method", "median"]
     return {
         "cp-full, 200 v 200 x 28": lambda: cpmmd.two_sample_test(*small, rng=0),
+        "cp-full, 200 v 200 x 28, in units": lambda: cpmmd.two_sample_test(*units, rng=0),
         "cp-full in strata, 200 v 200 x 28": lambda: cpmmd.two_sample_test(*small, strata=strata, rng=0),
         "cp-full, 50,000 v 50,000 x 10": lambda: cpmmd.two_sample_test(*large, rng=0),
         "mmdagg, 200 v 200 x 28": lambda: cpmmd.two_sample_test(*small, method="mmdagg", rng=0),
@@ -79,6 +81,8 @@ def main():
     """Print a line for each case: seconds of both trees, and new over old."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trees", nargs=2, metavar="TREE", help="a checkout: the old one, then the new one")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name has this text")
+    chosen = parser.parse_args()
     processes = [
         subprocess.Popen(
             [sys.executable, __file__, "--serve"],
@@ -87,13 +91,13 @@ def main():
             stdout=subprocess.PIPE,
             text=True,
         )
-        for tree in parser.parse_args().trees
+        for tree in chosen.trees
     ]
     names, _ = (json.loads(process.stdout.readline()) for process in processes)
-    seconds = {name: ([], []) for name in names}
+    seconds = {name: ([], []) for name in names if chosen.only in name}
     for _ in range(TURNS):
-        for name in names:
-            for process, found in zip(processes, seconds[name], strict=True):
+        for name, both in seconds.items():
+            for process, found in zip(processes, both, strict=True):
                 print(name, file=process.stdin, flush=True)
                 found.append(json.loads(process.stdout.readline()))
     for name, (old, new) in seconds.items():

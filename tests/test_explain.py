@@ -181,7 +181,7 @@ def test_evidence_is_the_data_itself_and_stays_out_of_the_way():
     assert "evidence" not in repr(result)
     assert "evidence" not in result.to_dict()
     assert pickle.loads(pickle.dumps(result)).explain().sentence == result.explain().sentence
-    with pytest.raises(InputError, match="has its data"):
+    with pytest.raises(InputError, match="holds its data"):
         replace(result, evidence=None).explain()
 
 

@@ -41,7 +41,8 @@ def statistics_of(features, labels):
     found = {}
     for sums in features:
         m, n = sums.base[labels].sum(), sums.base[~labels].sum()
-        apart = sums.sums[labels].sum(axis=0) / m - sums.sums[~labels].sum(axis=0) / n
+        functions = np.hstack([sums.sums, sums.counts])
+        apart = functions[labels].sum(axis=0) / m - functions[~labels].sum(axis=0) / n
         found |= {name: statistic((apart * np.sqrt(m * n / (m + n)))[None])[0] for name, statistic in sums.statistics.items()}
     return found
 
@@ -123,7 +124,7 @@ def test_units_of_unequal_sizes_change_sides_as_wholes():
         expected.append(statistics_of(features_of(values[rows, 0]), of_rows)["location"])
     by_hand = np.argsort(np.argsort(np.round(expected, 9), kind="stable"))
     alone = [{"location": read[0].features[0].statistics["location"]}]
-    features = [type(one)(one.base, one.sums, alone[0]) for one in read[0].features]
+    features = [replace(one, statistics=alone[0]) for one in read[0].features]
     (found,) = score_columns([features], units)
     assert np.argsort(np.argsort(np.round(found.scores, 7), kind="stable")).tolist() == by_hand.tolist()
     assert len(scores) == 2
@@ -372,7 +373,7 @@ def rows_of(**columns):
 
 SUSPICIOUS = {
     "counter": ({"n": (np.arange(60), np.arange(60, 120))}, "numbers the rows"),
-    "index": ({"Unnamed: 0": (np.arange(60), np.arange(60))}, "counts the rows"),
+    "index": ({"Unnamed: 0": (np.arange(60), np.arange(60))}, "numbers the rows"),
     "id": ({"user_id": (RNG.permutation(60) * 7, 1000 + RNG.permutation(60) * 3)}, "like an identifier"),
     "text id": ({"k": ([f"a{i}" for i in range(60)], [f"b{i}" for i in range(60)])}, "like an identifier"),
     "key": ({"source": (["old"] * 30 + ["older"] * 30, ["new"] * 60)}, "no value in common"),

@@ -90,7 +90,7 @@ def test_foreign_damaged_and_impossible_files_are_refused_with_a_sentence(tmp_pa
         other.execute("PRAGMA user_version = 99")
     for name, sentence in {
         "text": "whole and writable",
-        "foreign": "something else",
+        "foreign": "of another program",
         "newer": "version 99",
         "absent/history": "no directory",
         ".": "a directory",

@@ -92,8 +92,8 @@ def test_detectors_with_named_keywords_are_cloned_pickled_and_inspected_as_befor
 def test_one_sample_in_many_tests_is_named():
     found = run_many({"a": (X,), "b": 3, "c": (X, Y)}, method="median", n_permutations=99, rng=0)
     assert found.failures == {
-        "a": "A test must have two samples, (x, y). Got 1.",
-        "b": "A test must have two samples, (x, y). Got int.",
+        "a": "A test must have two samples, (x, y). Got 1 instead.",
+        "b": "A test must have two samples, (x, y). Got int instead.",
     }
     assert [*found.results] == ["c"]
 

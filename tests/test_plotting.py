@@ -208,7 +208,7 @@ def test_pictures_of_what_did_not_happen_are_refused():
         plotting.criterion_path(answer(X, Y, "median")[0])
     with pytest.raises(InputError, match="trained kernel"):
         plotting.training_history(split()[0])
-    with pytest.raises(InputError, match="has its data"):
+    with pytest.raises(InputError, match="holds its data"):
         plotting.pool_map(replace(full()[0], evidence=None), ax=Figure().subplots())
     with pytest.raises(InputError, match="at least one"):
         plotting.power_curves([])

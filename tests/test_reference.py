@@ -130,7 +130,15 @@ def test_what_people_call_has_an_example_and_is_most_of_what_is_named():
 
 
 def comments_of(kind):
-    """Return the comment of each field of a dataclass: behind it, or above it (for several: ``a, b: ...``)."""
+    """Return the comment of each field of a dataclass, also inherited: behind it, or above it (for several: ``a, b: ...``)."""
+    found = {}
+    for base in reversed(kind.__mro__):
+        if dataclasses.is_dataclass(base):
+            found |= own_comments_of(base)
+    return found
+
+
+def own_comments_of(kind):
     found, above, open_ = {}, "", False  # the comment above, and whether it goes on
     for line in inspect.getsource(kind).splitlines():
         field = re.match(r"    (\w+): ", line)

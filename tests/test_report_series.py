@@ -91,7 +91,7 @@ def test_batches_stand_at_the_dates_in_their_names():
     table = next(part for part in page["sections"][0]["parts"] if part["kind"] == "table")
     days = [row[[c["label"] for c in table["columns"]].index("Date")] for row in table["rows"]]
     assert days == ["2024-03-02", "2024-03-06", "2024-03-07", "2024-03-08", "2024-03-09"]
-    assert "The latest, sales_20240309.csv, differs" in page["verdict"]["sentences"][0]
+    assert "The latest batch, sales_20240309.csv, differs" in page["verdict"]["sentences"][0]
     assert page["verdict"]["numbers"][0]["note"] == "2024-03-06 to 2024-03-09"
 
 

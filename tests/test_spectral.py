@@ -24,7 +24,7 @@ from cpmmd.engines.directions import Sketch, landmark_directions, whole_pool_dir
 from cpmmd.engines.landmarks import landmark_members
 from cpmmd.engines.members import Grid, View, bandwidth_multiples
 from cpmmd.engines.memory import DEFAULT_LIMIT
-from cpmmd.kernels.scaled import ScaledKernel
+from cpmmd.kernels.scaled import ScaledKernel, _median
 from cpmmd.statistics import mmd
 from helpers import NULLS, assert_level, null_pvalues
 
@@ -221,3 +221,17 @@ def correlated(rng, rho):
 def test_the_level_of_spectral_parameters_on_a_test_half():
     # 400 null repetitions; at alpha = .05 the bound is 20 + 3 * 4.36 = 33 rejections.
     assert_level(null_pvalues(SPECTRAL_SPLIT, NULLS["unequal"], 400, seed=61))
+
+
+def test_the_median_of_many_values_is_numpys():
+    rng = np.random.default_rng(8)
+    for count in (10, 5000, 5001, 80_200):
+        values = np.square(rng.normal(size=count))
+        for some in (
+            values,
+            np.round(values, 2),
+            np.sort(values),
+            np.where(rng.random(count) < 0.6, 0.0, values),
+            np.zeros(count),
+        ):
+            assert _median(some) == np.median(some)

@@ -95,7 +95,7 @@ def test_day_first_takes_every_mark_and_iso_dates(tmp_path, text):
     ],
 )
 def test_a_date_that_does_not_exist_is_refused_with_its_row(tmp_path, values, style, row):
-    with pytest.raises(InputError, match=f"(?s)exist.*dates among other values, the first '{values[row - 1]}' in row {row}"):
+    with pytest.raises(InputError, match=f"(?s)valid.*dates among other values, the first '{values[row - 1]}' in row {row}"):
         read(tmp_path, values, **style)
 
 
@@ -130,4 +130,4 @@ def test_every_command_that_reads_takes_the_style_of_dates(tmp_path, dated):
     assert document(run("check", detector, dated[1], *form, "--json"))["batches"][0]["status"] == "tested"
     assert run("power", *dated, "--sizes", 10, "--repetitions", 5, *quick, "--dayfirst").exit_code == 0
     refused(run("test", *dated, *quick, "--date-format", "%m/%d/%Y"), "in row")
-    refused(run("test", *dated, *quick, "--dayfirst", *form), "one form", "--dayfirst", "--date-format")
+    refused(run("test", *dated, *quick, "--dayfirst", *form), "one date format", "--dayfirst", "--date-format")

@@ -115,17 +115,40 @@ def tail_scores(statistics: Array) -> Array:
     function. Moments are taken over all relabelings, the observed one among them: a symmetric function. Rows without
     spread score zero.
     """
+    return tail_of(normal_scores(statistics))
+
+
+def normal_scores(statistics: Array) -> Array:
+    """Return the normal deviate that has the upper tail of each value: what :func:`tail_scores` takes the tail of."""
     centred = statistics - statistics.mean(axis=1, keepdims=True)
-    largest = np.abs(centred).max(axis=1, keepdims=True)
-    flat = largest <= 1e-12 * np.abs(statistics).max(axis=1, keepdims=True)
-    unit = centred / np.where(flat, 1.0, largest)  # tiny statistics would underflow when cubed
-    spread = np.sqrt(np.mean(unit * unit, axis=1, keepdims=True))
-    z = unit / np.where(spread > 0, spread, 1.0)
-    skewness = np.maximum(np.mean(z * z * z, axis=1, keepdims=True), LEAST_SKEWNESS)
+    largest = np.maximum(centred.max(axis=1, keepdims=True), -centred.min(axis=1, keepdims=True))
+    size = np.maximum(statistics.max(axis=1, keepdims=True), -statistics.min(axis=1, keepdims=True))
+    flat = largest <= 1e-12 * size
+    z = np.divide(centred, np.where(flat, 1.0, largest), out=centred)  # tiny statistics would underflow when cubed
+    square = z * z
+    spread = np.sqrt(square.mean(axis=1, keepdims=True))
+    z /= np.where(spread > 0, spread, 1.0)
+    np.multiply(z, z, out=square)
+    square *= z
+    skewness = np.maximum(square.mean(axis=1, keepdims=True), LEAST_SKEWNESS)
     shape = 4 / skewness**2
-    relative = np.maximum(1 + z / np.sqrt(shape), 0.0)  # gamma variable over its mean
-    normal = (np.cbrt(relative) - 1 + 1 / (9 * shape)) * 3 * np.sqrt(shape)
-    return np.asarray(np.where(flat, 0.0, -special.log_ndtr(-normal)))
+    z /= np.sqrt(shape)
+    z += 1
+    np.maximum(z, 0.0, out=z)  # gamma variable over its mean
+    np.cbrt(z, out=z)
+    z -= 1
+    z += 1 / (9 * shape)
+    z *= 3
+    z *= np.sqrt(shape)
+    if flat.any():
+        z[flat[:, 0]] = -np.inf
+    return np.asarray(z)
+
+
+def tail_of(normal: Array) -> Array:
+    """Return -log of the upper tail of normal deviates; the largest of some has the largest tail score."""
+    tails = special.log_ndtr(-normal)
+    return np.asarray(np.negative(tails, out=tails))
 
 
 SCORE_TIE = 1e-6  # scores closer than this count as equal
@@ -142,11 +165,12 @@ class ClassEvidence:
     @classmethod
     def of(cls, values: Array, *, weight: float = 1.0, quantile: float = 0.9) -> ClassEvidence:
         """Score members (a row each, a column for each action, the observed one first) and subtract the penalty."""
-        best, scores = np.zeros(values.shape[1]), np.empty(len(values))
+        largest, observed = np.full(values.shape[1], -np.inf), np.empty(len(values))
         for j, row in enumerate(values):  # one by one: scores of all at once would take several times their memory
-            of_member = tail_scores(row[None])[0]
-            scores[j] = of_member[0]
-            np.maximum(best, of_member, out=best)
+            (of_member,) = normal_scores(row[None])
+            observed[j] = of_member[0]
+            np.maximum(largest, of_member, out=largest)
+        best, scores = tail_of(largest), tail_of(observed)
         penalty = float(np.quantile(best, quantile)) - float(np.log(weight))
         return cls(scores, penalty, best - penalty)
 

@@ -152,7 +152,8 @@ def test_bad_files_are_exit_two(tmp_path, pair):
     ):
         (tmp_path / name).write_text(content)
         refused(run("test", tmp_path / name, pair[0]), name)
-    refused(run("test", tmp_path, pair[0]), "directory")
+    (tmp_path / "bare").mkdir()
+    refused(run("test", tmp_path / "bare", pair[0]), "has no file")
     refused(run("test", tmp_path / "nothing.csv", pair[0]), "no file")
 
 
@@ -222,4 +223,4 @@ def test_a_transformer_of_a_module_here_prepares_both_files(pair, tmp_path, monk
         assert "The '--preprocess' option must be MODULE:NAME" in refused.stderr
     both = run("test", pair[0], "--split-by", "colour", "--preprocess", "steps_of_mine:pca")
     assert both.exit_code == 2
-    assert "--preprocess compares two files" in both.stderr
+    assert "--preprocess works with two files only" in both.stderr

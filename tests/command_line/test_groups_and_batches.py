@@ -147,7 +147,7 @@ def test_a_series_is_redrawn_without_a_batch_and_its_repeat_tests(batches, tmp_p
     assert [b["status"] for b in document(drawn)["batches"]] == ["known"] * 3
     assert "`wednesday.csv` | yes |" in (tmp_path / "later.md").read_text()
     assert run(*shlex.split(document(drawn)["repeat"])[1:]).exit_code == 0
-    assert "A batch is needed" in run("check", detector, *history).stderr
+    assert "At least one batch is needed" in run("check", detector, *history).stderr
     refused(run("check", detector, "--history", tmp_path / "no.sqlite", "--report", tmp_path / "r.md"), "no history")
     assert not (tmp_path / "no.sqlite").exists()
 

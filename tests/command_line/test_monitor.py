@@ -68,7 +68,7 @@ def test_the_document_fits_its_schema_and_history_and_metrics_are_written(watche
 
 def test_an_alarm_is_acknowledged_or_dismissed(watched, tmp_path):
     monitor, files = watched
-    refused(run("acknowledge", monitor), "no alarm", "pass --reference")
+    refused(run("acknowledge", monitor), "no alarm", "pass its rows as --reference")
     refused(run("dismiss", monitor), "no alarm")
     assert run("check", monitor, *files).exit_code == 1
     assert run("dismiss", monitor).exit_code == 0

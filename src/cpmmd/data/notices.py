@@ -236,8 +236,12 @@ class Traits:
         stretches = list(_stretches(pool, strata, most))
         traits = list(_traits(pool, np.concatenate([rows for _, rows in stretches]), leave))
         cuts = [slice(start, stop) for start, stop in pairwise(np.cumsum([0, *(len(rows) for _, rows in stretches)]))]
-        parts = [np.column_stack([make(values[cut]) for _, make, values in traits]) for cut in cuts] if traits else []
-        return cls(parts, [trait for trait, _, _ in traits], [sample for sample, _ in stretches])
+        parts = (
+            [np.column_stack([made for _, make, values in traits for made in make(values[cut])]) for cut in cuts]
+            if traits
+            else []
+        )
+        return cls(parts, [trait for of_column, _, _ in traits for trait in of_column], [sample for sample, _ in stretches])
 
     def samples(self) -> list[Traits]:
         """Return the traits of each sample; without those that have not half as many rows as the longest."""
@@ -314,23 +318,34 @@ def _seen(lags: Iterable[tuple[Array, int]]) -> Array:
     return np.array(kept)
 
 
-def _traits(pool: Pool, rows: Rows, leave: Collection[str]) -> Iterator[tuple[Trait, Callable[[Array], Array], Array]]:
-    """Yield each trait, how a stretch of it is made, and its values in all rows that are looked at."""
+def _traits(
+    pool: Pool, rows: Rows, leave: Collection[str]
+) -> Iterator[tuple[list[Trait], Callable[[Array], list[Array]], Array]]:
+    """Yield traits of a column, how a stretch of them is made, and the column's values in all rows that are looked at."""
     room = max(10, CELLS // max(1, 3 * len(rows)))
     numbers = _some_of([j for j, name in enumerate(pool.number_names) if name not in leave], room)
     block = pool.numbers[rows, numbers] if numbers else np.empty((len(rows), 0))
     for j, values in zip(numbers, block.T, strict=True):
         name, missing = pool.number_names[j], np.isnan(values)
-        yield Trait(Aspect.VALUES, name), lambda part: _standard(_ranks(part)), values
-        yield Trait(Aspect.SCALE, name), lambda part: _standard(np.square(_ranks(part))), values
+        yield [Trait(Aspect.VALUES, name), Trait(Aspect.SCALE, name)], _place_and_scale, values
         if missing.mean() >= FEWEST_MARKS:
-            yield Trait(Aspect.MISSING, name), _standard, missing.astype(np.float64)
+            yield [Trait(Aspect.MISSING, name)], _mark, missing.astype(np.float64)
     for text in _some_of([name for name in pool.categories if name not in leave], room):
         given = np.array([str(v) for v in pool.categories[text][rows]])
         levels, counts = np.unique(given, return_counts=True)
         for k in np.argsort(-counts, kind="stable")[:LEVELS]:
             if counts[k] >= FEWEST_MARKS * len(rows):
-                yield Trait(Aspect.VALUES, text), _standard, (given == levels[k]).astype(np.float64)
+                yield [Trait(Aspect.VALUES, text)], _mark, (given == levels[k]).astype(np.float64)
+
+
+def _place_and_scale(values: Array) -> list[Array]:
+    """Return ranks, and their squares, of one stretch of a column."""
+    ranks = _ranks(values)
+    return [_standard(ranks), _standard(np.square(ranks))]
+
+
+def _mark(values: Array) -> list[Array]:
+    return [_standard(values)]
 
 
 def _stretches(pool: Pool, strata: Rows | None, most: int) -> Iterator[tuple[int, Rows]]:

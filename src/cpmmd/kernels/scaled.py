@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+MEDIAN_OF = 1024  # values that show where a median is
 TILE = 144  # rows and columns of a tile: half a dozen of them fit a core's cache
 
 
@@ -192,14 +193,29 @@ def refuse_overflow(what: str, norms: Array, rows: Array) -> None:
 
 def median_distance(exponents: Array, power: int) -> float:
     """Return the median distance over pairs; over distinct pairs if that is 0, and 1 if all rows are the same."""
-    pairs = exponents[np.triu_indices(len(exponents), 1)]
-    median = float(np.median(pairs))
+    pairs = np.concatenate([row[i + 1 :] for i, row in enumerate(exponents)])
+    median = _median(pairs)
     if median == 0.0:
         distinct = pairs[pairs > 0]
         if len(distinct) == 0:
             return 1.0
-        median = float(np.median(distinct))
+        median = _median(distinct)
     return float(np.sqrt(2 * median)) if power == 2 else median
+
+
+def _median(values: Array) -> float:
+    """Return the median, as `np.median` does: of many values by a search among those near the median of some."""
+    if len(values) < 4 * MEDIAN_OF:
+        return float(np.median(values))
+    upper = len(values) // 2
+    some = np.sort(values[:: len(values) // MEDIAN_OF])
+    low, high = some[int(0.45 * len(some))], some[int(0.55 * len(some))]
+    below, near = int(np.count_nonzero(values < low)), values[(values >= low) & (values <= high)]
+    if not below < upper < below + len(near):
+        return float(np.median(values))
+    near = np.partition(near, upper - below)
+    found = near[upper - below]
+    return float(found if len(values) % 2 else (near[: upper - below].max() + found) / 2)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain, product
+from typing import Any
 
 import numpy as np
 from scipy import special
 
-from cpmmd.core.arrays import Array, Labels, Objects, Rows
+from cpmmd.core.arrays import Array, Floating, Labels, Objects, Rows
 from cpmmd.data.pool import Pool
 from cpmmd.data.preparation import MAX_LEVELS, MISSING, OTHER, Preparation
 from cpmmd.data.table import SECONDS_A_DAY
 from cpmmd.draws.layout import Layout
-from cpmmd.evidence import tail_scores
+from cpmmd.evidence import normal_scores, tail_of, tail_scores
 from cpmmd.statistics.samples import Sample
 from cpmmd.statistics.strata import FEWEST, Features, Statistic, Strata, UnitSums
 
@@ -30,6 +31,8 @@ CHANNELS = 4  # a first or last axis of at most this length holds colours
 CLASSES = 32  # of pooled ranks, between which distribution functions are compared
 TIE = 1e-9  # of a score: rounding must not split the ties of discrete data
 TOGETHER = 2048  # features in one product: 16 MB under 999 permutations
+SCORED = 8  # columns that are scored together: few enough for the cache
+SINGLE = 2**24  # below it whole numbers are exact in single precision
 
 
 class Change(StrEnum):
@@ -151,26 +154,27 @@ def number_features(ranks: Array, sums: UnitSums) -> list[Features]:
     third, fourth = (5 * squares - 3) * centred / 2, ((35 * squares - 30) * squares + 3) / 8  # Legendre's
     smooth = [normal, normal**2, np.sqrt(7) * third, 3 * fourth]
     classes = sums.counts(np.minimum((ranks * CLASSES).astype(int), CLASSES - 1), CLASSES, rows)
+    below, weights = _distribution(classes)
     statistics: dict[str, Statistic] = {
         Change.LOCATION: lambda D: D[:, 0] ** 2,
         Change.SCALE: lambda D: D[:, 1] ** 2,
         Change.SHAPE: lambda D: (D[:, 2:4] ** 2).sum(axis=1),
-        "distribution": lambda D: np.einsum("ij,ij->i", D[:, 4:], D[:, 4:]),
+        "distribution": lambda D: np.square(D[:, 4:]) @ weights,
     }
-    functions = np.column_stack([*(sums.of(values - values.mean(), rows) for values in smooth), _distribution(classes)])
-    return [sums.features(sums.of(rows=rows), functions, statistics), *missing]
+    functions = np.column_stack([sums.of(values - values.mean(), rows) for values in smooth])
+    return [sums.features(sums.of(rows=rows), statistics, functions, below), *missing]
 
 
-def _distribution(classes: Array) -> Array:
-    """Return how many rows of each unit are in a class or below, by the pool's deviation, and the weight of an average over it.
+def _distribution(classes: Array) -> tuple[Array, Array]:
+    """Return how many rows of each unit are in a class or below, and the weight of each class.
 
-    The sum of squared differences of their means is Anderson and Darling's distance of distribution functions.
+    The weighted sum of squared differences of their means is Anderson and Darling's distance of distribution functions.
     """
     shares = classes.sum(axis=0) / classes.sum()
     below = np.cumsum(shares)[:-1]
     inside = (shares[:-1] > 0) & (below < 1 - 1e-12)
     weights = shares[:-1][inside] / (below * (1 - below))[inside]
-    return np.asarray(np.cumsum(classes, axis=1)[:, :-1][:, inside] * np.sqrt(weights))
+    return np.cumsum(classes, axis=1)[:, :-1][:, inside], weights
 
 
 def two_value_features(values: Array, sums: UnitSums) -> list[Features]:
@@ -179,7 +183,7 @@ def two_value_features(values: Array, sums: UnitSums) -> list[Features]:
     if not len(rows):
         return []
     marks = (values[rows] == values[rows].max()).astype(np.float64)
-    share = sums.features(sums.of(rows=rows), sums.of(marks, rows)[:, None], {Change.SHARE: lambda D: D[:, 0] ** 2})
+    share = sums.features(sums.of(rows=rows), {Change.SHARE: lambda D: D[:, 0] ** 2}, counts=sums.of(marks, rows)[:, None])
     return [share, *_missing_features(len(values), rows, sums)]
 
 
@@ -188,7 +192,7 @@ def _missing_features(count: int, there: Rows, sums: UnitSums) -> list[Features]
     if len(there) == count:
         return []
     rows = sums.of()
-    return [sums.features(rows, (rows - sums.of(rows=there))[:, None], {Change.MISSING: lambda D: D[:, 0] ** 2})]
+    return [sums.features(rows, {Change.MISSING: lambda D: D[:, 0] ** 2}, counts=(rows - sums.of(rows=there))[:, None])]
 
 
 def level_features(levels: Levels, sums: UnitSums) -> list[Features]:
@@ -205,7 +209,7 @@ def level_features(levels: Levels, sums: UnitSums) -> list[Features]:
     if MISSING in levels.names:
         position = levels.names.index(MISSING)
         statistics[Change.MISSING] = lambda D: D[:, position] ** 2
-    return [sums.features(sums.of(), counts, statistics)]
+    return [sums.features(sums.of(), statistics, counts=counts)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,12 +273,15 @@ class ReadColumn:
 def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Layout, strata: Strata) -> Iterator[ReadColumn]:
     """Yield the columns with their features; each is read once."""
     sums = strata.sums(units)
+    single = [column for column in columns if len(column.positions) == 1]
+    block = pool.numbers[units.rows, [column.positions[0] for column in single]].T if single else ()
+    taken = {column.positions: np.ascontiguousarray(values) for column, values in zip(single, block, strict=True)}
     for column in columns:
         if column.kind == "category":
             levels = category_levels(pool.categories[column.name][units.rows])
             yield ReadColumn(column, levels.codes.astype(np.float64), level_features(levels, sums), strata, levels)
             continue
-        values = number_values(pool, units.rows, column)
+        values = taken[column.positions] if column.positions in taken else number_values(pool, units.rows, column)
         there = ~np.isnan(values)
         known = values[there]
         if column.kind == "boolean" or not len(known) or np.all((known == known.min()) | (known == known.max())):
@@ -296,18 +303,34 @@ class ColumnScores:
 def score_columns(features: Sequence[Sequence[Features]], units: Layout) -> list[ColumnScores]:
     """Return the scores of columns, each given by its features."""
     differences = _differences(list(chain.from_iterable(features)), units)
-    scored = []
-    for own in features:
-        named: dict[str, Array] = {}
-        for functions, D in zip(own, differences, strict=False):  # later differences belong to the next columns
-            named |= {name: statistic(D) for name, statistic in functions.statistics.items()}
-        if not named:
-            scored.append(ColumnScores(np.zeros(len(units.labels)), {}))
-            continue
-        scores = tail_scores(np.array(list(named.values())))
-        weights = np.log([[WEIGHTS.get(name, 1.0)] for name in named])
-        scored.append(ColumnScores(largest_score(scores + weights), dict(zip(named, scores[:, 0].tolist(), strict=True))))
+    scored: list[ColumnScores] = []
+    for start in range(0, len(features), SCORED):
+        named: list[dict[str, Array]] = []
+        for own in features[start : start + SCORED]:
+            named.append({})
+            for functions, D in zip(own, differences, strict=False):  # later differences belong to the next columns
+                named[-1] |= {name: statistic(D) for name, statistic in functions.statistics.items()}
+        scored += _scores(named, len(units.labels))
     return scored
+
+
+def _scores(named: Sequence[dict[str, Array]], count: int) -> Iterator[ColumnScores]:
+    """Yield the scores of some columns, given by their statistics under so many permutations."""
+    values = [statistic for of_column in named for statistic in of_column.values()]
+    normal = normal_scores(np.array(values)) if values else np.empty((0, count))
+    ends = np.cumsum([len(of_column) for of_column in named])
+    parts = [normal[end - len(of_column) : end] for of_column, end in zip(named, ends, strict=True)]
+    weights = [np.array([WEIGHTS.get(name, 1.0) for name in of_column]) for of_column in named]
+    largest = np.zeros((len(named), count))
+    for best, part, weight in zip(largest, parts, weights, strict=True):
+        if (weight != 1).any():
+            best[:] = (tail_of(part) + np.log(weight)[:, None]).max(axis=0)
+        elif len(part):
+            best[:] = tail_of(part.max(axis=0))
+    several = [len(part) > 1 for part in parts]
+    largest[several] = tail_scores(largest[several])
+    for best, part, of_column in zip(largest, parts, named, strict=True):
+        yield ColumnScores(best, dict(zip(of_column, tail_of(part[:, 0]).tolist(), strict=True)))
 
 
 def largest_score(scores: Array) -> Array:
@@ -334,16 +357,29 @@ def adjusted_pvalues(scores: Array) -> Array:
 
 
 def _differences(features: Sequence[Features], units: Layout) -> Iterator[Array]:
-    """Yield the difference of means of each group of features under every permutation, in units of its standard error."""
-    ends = np.cumsum([1 + functions.sums.shape[1] for functions in features])
+    """Yield the difference of means of each group of features under every permutation, in units of its standard error.
+
+    Whole numbers are multiplied in single precision while no sum of them can leave it: the same digits at half the price.
+    """
+    whole = np.float32 if len(units.rows) < SINGLE else np.float64
+    ends = np.cumsum([functions.width for functions in features])
     start = 0
     while start < len(features):
         before = ends[start - 1] if start else 0
         stop = min(int(np.searchsorted(ends, before + TOGETHER)) + 1, len(features))
         group = features[start:stop]
-        stacked = np.hstack([np.column_stack([functions.base, functions.sums]) for functions in group])
-        of_x = np.concatenate([labels @ stacked for labels in units.labels.blocks()])
-        for functions, end in zip(group, ends[start:stop] - before, strict=True):
-            own = slice(end - 1 - functions.sums.shape[1], end)
-            yield functions.differences(of_x[:, own], stacked[:, own].sum(axis=0), units.labels)
+        counts, counted = _of_x([np.column_stack([functions.base, functions.counts]) for functions in group], units, whole)
+        sums, summed = _of_x([functions.sums for functions in group], units, np.float64)
+        for functions, number, numbers, value, values in zip(group, counts, counted, sums, summed, strict=True):
+            of_x = np.hstack([number[:, :1], value, number[:, 1:]], dtype=np.float64)
+            yield functions.differences(of_x, np.concatenate([numbers[:1], values, numbers[1:]]), units.labels)
         start = stop
+
+
+def _of_x(sums: Sequence[Array], units: Layout, dtype: type[np.floating[Any]]) -> tuple[list[Floating], list[Array]]:
+    """Return several matrices of sums over units added up over the units that each permutation calls X, and over all units."""
+    stacked = np.hstack(sums)
+    products = [labels @ stacked.astype(dtype) for labels in units.labels.blocks(dtype)] if stacked.shape[1] else []
+    of_x = np.concatenate(products) if products else np.zeros((len(units.labels), 0), dtype)
+    edges = np.cumsum([some.shape[1] for some in sums])[:-1]
+    return np.split(of_x, edges, axis=1), np.split(stacked.sum(axis=0), edges)

@@ -13,7 +13,7 @@ A single stratum has plain forms of its own, which are equal in exact arithmetic
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +28,7 @@ from cpmmd.statistics.samples import ROUNDING, Sample, WeighedSample, stratum_me
 
 ALL = slice(None)
 FEWEST = 5  # rows of a level that counts on its own: with fewer, it dominates a chi-square
+KNOWN = 4  # precisions that are kept: of all rows, and of those with a value in some columns
 FEW = 8  # rows of a stratum, on average: with fewer, ranks inside strata are little more than signs
 
 
@@ -53,7 +54,8 @@ def mean_differences(of_x: Array, total: Array, _labels: Relabelings) -> Array:
 
     The first column of ``of_x`` and ``total`` counts the rows, the others are sums.
     """
-    m, n = of_x[:, :1], total[0] - of_x[:, :1]
+    m = of_x[:1, :1] if (of_x[:, 0] == of_x[0, 0]).all() else of_x[:, :1]  # usually the same under all labelings
+    n = total[0] - m
     both = (m > 0) & (n > 0)
     scale = np.where(both, np.sqrt(total[0] / np.where(both, m * n, 1.0)), 0.0)
     apart = of_x[:, 1:] - m * (total[1:] / total[0])  # exactly 0 of what all rows have
@@ -67,8 +69,14 @@ class Features:
 
     base: Array  # rows that count, summed over units: those with a value, or all of them
     sums: Array  # the functions, summed over units: a unit a row
+    counts: Array  # more of them, whose sums are whole numbers
     statistics: dict[str, Statistic]  # each by what it detects: a Change, or ``"distribution"``, ``"levels"``, ``"level"``
     differences: Differences = mean_differences
+
+    @property
+    def width(self) -> int:
+        """How many sums there are of a unit."""
+        return int(1 + self.sums.shape[1] + self.counts.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +95,12 @@ class UnitSums:
         counted = np.bincount(self.unit[rows] * classes + codes, minlength=self.count * classes)
         return counted.reshape(self.count, classes).astype(np.float64)
 
-    def features(self, base: Array, sums: Array, statistics: dict[str, Statistic]) -> Features:
-        """Return sums as features of units."""
-        return Features(base, sums, statistics)
+    def features(
+        self, base: Array, statistics: dict[str, Statistic], sums: Array | None = None, counts: Array | None = None
+    ) -> Features:
+        """Return sums as features of units, those that are whole numbers apart."""
+        none = np.empty((len(base), 0))
+        return Features(base, none if sums is None else sums, none if counts is None else counts, statistics)
 
     def level_variances(self, counts: Array) -> Array:
         """Return the variances of the levels' marks."""
@@ -106,6 +117,7 @@ class CellSums(UnitSums):
     stratum: Rows
     labels: Labels
     lone: Labels  # whether each stratum has one unit of either sample in the design, so that labelings can only swap them
+    _known: dict[bytes, Array] = field(default_factory=dict)  # precision under every labeling, by the rows that count
 
     @cached_property
     def _order(self) -> Rows:
@@ -114,21 +126,34 @@ class CellSums(UnitSums):
     def _per_stratum(self, values: Array) -> Array:
         return _sums_of_runs(values[self._order], self.stratum[self._order])
 
-    def features(self, base: Array, sums: Array, statistics: dict[str, Statistic]) -> Features:
-        """Return sums over cells as features of units, the mean of each stratum taken off."""
+    def features(
+        self, base: Array, statistics: dict[str, Statistic], sums: Array | None = None, counts: Array | None = None
+    ) -> Features:
+        """Return sums over cells as features of units, the mean of each stratum taken off, which leaves no whole numbers."""
+        sums = np.column_stack([some for some in (sums, counts) if some is not None])
         means = self._per_stratum(sums) / np.maximum(self._per_stratum(base), 1)[:, None]
         off = base[:, None] * means[self.stratum]
         centred = sums - off
         centred[np.abs(centred) <= ROUNDING * np.abs(off)] = 0.0  # rounding must not change constants
-        precision = self._precision(base)
 
         def differences(of_x: Array, _total: Array, labels: Relabelings) -> Array:
             """Return the weighted differences in units of their standard error; zero where no stratum has both samples."""
-            total_precision = np.concatenate([precision(block) for block in labels.blocks()])
+            total_precision = self._total_precision(base, labels)
             both = total_precision > 0
             return np.asarray(np.where(both[:, None], of_x[:, 1:] / np.sqrt(np.where(both, total_precision, 1.0))[:, None], 0.0))
 
-        return Features(_sums_of_runs(base, self.owner), _sums_of_runs(centred, self.owner), statistics, differences)
+        own, none = _sums_of_runs(centred, self.owner), np.empty((int(self.owner[-1]) + 1, 0))
+        return Features(_sums_of_runs(base, self.owner), own, none, statistics, differences)
+
+    def _total_precision(self, base: Array, labels: Relabelings) -> Array:
+        """Return the precision under every labeling, the same for all columns of which the same rows count."""
+        key = base.tobytes()
+        if key not in self._known:
+            if len(self._known) >= KNOWN:
+                self._known.clear()
+            precision = self._precision(base)
+            self._known[key] = np.concatenate([precision(block) for block in labels.blocks()])
+        return self._known[key]
 
     def _precision(self, base: Array) -> Statistic:
         """Return a function from labelings to the sum over strata of m n / (m + n), for rows that count ``base``.
