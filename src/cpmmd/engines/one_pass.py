@@ -28,10 +28,11 @@ from cpmmd.engines.landmarks import members_tiler, require_room, sketches_of, wa
 from cpmmd.engines.members import Grid, View
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaledKernel
-from cpmmd.kernels.tilers import Scratch, Tiler, tiler_for
+from cpmmd.kernels.tilers import Scratch, Tiler, single_tiler, tiler_for
 
-TILE_ROWS = 512  # never more or fewer: a product may round a row otherwise in a smaller one
-PART_ROWS = 16 * TILE_ROWS  # sorted by their bins and prepared together
+TILE_ROWS = 256  # never more or fewer: a product may round a row otherwise in a smaller one
+PART_ROWS = 2**16  # sorted by their bins and prepared together, so that most tiles are of one bin or two
+PART_VALUES = 2**21  # fewer rows where they are wide: 16 MB
 GRID = np.float32(2**26)  # kernel values are multiples of 1 / GRID
 
 
@@ -50,7 +51,11 @@ class KernelGroup:
         """Return the kernels of grids of one geometry."""
         wanted = wanted_members(view, grids)
         among = [ScaledKernel(*member).gram(view.landmarks) for member in wanted]
-        return cls(scale, wanted, members_tiler(view, list(wanted)).settled([view.landmarks]), view.landmarks, among)
+        families, bandwidths = zip(*wanted, strict=True)
+        tiler: Tiler | None = None
+        if len(set(families)) == 1:
+            tiler = single_tiler(families[0], bandwidths, np.median(view.varied, axis=0), view.landmarks)
+        return cls(scale, wanted, tiler or members_tiler(view, list(wanted)), view.landmarks, among)
 
     @classmethod
     def of_kernel(cls, view: View, kernel: Kernel) -> KernelGroup:
@@ -115,8 +120,9 @@ class OnePass:
 
     def add(self, summary: Summary, pool: Pool, rows: Rows, positions: Rows, scratch: Scratch) -> None:
         """Add some rows of a pool, which stand at these positions of the whole, to a summary."""
-        for start in range(0, len(positions), PART_ROWS):
-            part = slice(start, start + PART_ROWS)
+        step = max(1, min(PART_ROWS, PART_VALUES // max(1, len(pool.columns))) // TILE_ROWS) * TILE_ROWS
+        for start in range(0, len(positions), step):
+            part = slice(start, start + step)
             bins = self.bins.of(positions[part])
             order = np.argsort(bins, kind="stable")[np.count_nonzero(bins < 0) :]
             if len(order):
