@@ -30,7 +30,6 @@ SINGLE_PRECISION = 1e6
 # Arithmetic on smaller ones is forty times slower, and 3e-10 is nothing beside the 6e-8 that single precision rounds away.
 FLOOR = np.float32(3.3e-10)
 L1_ROWS = 128  # of a tile: sums of so many rows and 512 landmarks are 256 kB
-SMALL_SPREAD = 64.0  # mean |x|^2 / 2 b^2 of landmarks: products in single precision then round by some 4e-6 at most
 ORDINARY = (1e-15, 1e15)  # sizes whose squares and inverses are numbers in single precision
 LOG_FLOOR = np.float32(2 * np.log(FLOOR))  # exp of it can be squared once
 
@@ -172,7 +171,7 @@ def _family_tiles(family: ScaleFamily, bandwidths: Array, distances: Array, scra
 
 @dataclass(frozen=True, eq=False)
 class SingleTiler(Tiler):
-    """Kernels of one family, each at a bandwidth of its own, in single precision from the rows to the kernel."""
+    """Kernels of one family, each at a bandwidth of its own, from exponents in single precision."""
 
     bandwidths: tuple[float, ...]
     centre: Array  # taken off first, in double precision
@@ -198,7 +197,10 @@ class SingleTiler(Tiler):
 
 @dataclass(frozen=True, eq=False)
 class SingleGaussianTiler(SingleTiler):
-    """Gaussian kernels: one product gives -|x - x'|^2 / 2."""
+    """Gaussian kernels: one product gives -|x - x'|^2 / 2.
+
+    It is in double precision: OpenBLAS rounds a row of a product in single precision by where it stands.
+    """
 
     power = 2
 
@@ -206,15 +208,12 @@ class SingleGaussianTiler(SingleTiler):
         centred = rows - self.centre
         minus = -0.5 * np.einsum("ij,ij->i", centred, centred)[:, None]
         ones = np.ones_like(minus)
-        return (
-            np.hstack([centred, minus, ones]).astype(np.float32),
-            np.ascontiguousarray(np.hstack([centred, ones, minus]).T.astype(np.float32)),
-        )
+        return np.hstack([centred, minus, ones]), np.ascontiguousarray(np.hstack([centred, ones, minus]).T)
 
     def _exponents(self, a: Products, i: slice, b: Products, j: slice, scratch: Scratch) -> Tile:
         left, right = a[0][i], b[1][:, j]
         exponents = scratch.tile("exponent", (len(left), right.shape[1]))
-        np.matmul(left, right, out=exponents, casting="same_kind")
+        np.copyto(exponents, left @ right, casting="same_kind")
         return exponents
 
 
@@ -245,7 +244,7 @@ class SingleRadiusTiler(SingleTiler):
     """Laplacian kernels of the difference in length."""
 
     def operand(self, rows: Array) -> Tile:
-        return np.sqrt(np.einsum("ij,ij->i", rows, rows)).astype(np.float32)
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.float32)
 
     def _exponents(self, a: Tile, i: slice, b: Tile, j: slice, scratch: Scratch) -> Tile:
         apart = scratch.tile("exponent", (len(a[i]), len(b[j])))
@@ -255,16 +254,14 @@ class SingleRadiusTiler(SingleTiler):
 
 
 def single_tiler(family: ScaleFamily, bandwidths: Sequence[float], centre: Array, landmarks: Array) -> SingleTiler | None:
-    """Return the tiler of kernels of a family whose rounding in single precision does not matter; None where there is none.
+    """Return the tiler of kernels of a family from exponents in single precision; None where there is none.
 
-    A product rounds by 6e-8 of the squared norms of both rows, so these must be few squared bandwidths; far rows are not near
-    landmarks in any precision. Bandwidths and rows must be of ordinary size.
+    Bandwidths and landmarks must be of ordinary size.
     """
-    spread = float(np.mean(np.square(landmarks - centre).sum(axis=1)))
-    if not all(ORDINARY[0] < b < ORDINARY[1] for b in bandwidths) or not spread < ORDINARY[1] ** 2:
+    if not all(ORDINARY[0] < b < ORDINARY[1] for b in bandwidths) or not np.abs(landmarks - centre).max() < ORDINARY[1]:
         return None
     widths = tuple(bandwidths)
-    if family == Bandwidth() and spread < SMALL_SPREAD * 2 * min(widths) ** 2:
+    if family == Bandwidth():
         return SingleGaussianTiler(widths, centre)
     if isinstance(family, LaplacianL1):
         return SingleL1Tiler(widths, centre)
