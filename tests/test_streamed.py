@@ -7,8 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-import cpmmd.data.streamed as streamed
+from commands import document, run
 from cpmmd import FullSampleTest, two_sample_test
+from cpmmd.data import streamed
+from cpmmd.data.files import batches
 from cpmmd.errors import InputError
 
 METHOD = FullSampleTest(pair_rows=100)
@@ -38,6 +40,7 @@ def small(monkeypatch):
     """Read whatever lies elsewhere in batches of 113 rows."""
     monkeypatch.setattr(streamed, "HELD_VALUES", 0)
     monkeypatch.setattr(streamed, "BLOCK_ROWS", 113)
+    monkeypatch.setattr(batches, "LEAST_BYTES", 0)
 
 
 def same(result, answer=ANSWER, *, sampled=True):
@@ -148,3 +151,15 @@ def test_damaged_and_different_files_are_sentences(tmp_path):
     pl.DataFrame({"a": [1.0]}).write_parquet(x / "part-12.parquet")
     with pytest.raises(InputError, match=r"part-12.parquet has no column 'n', 'yes'"):
         two_sample_test(x, Y, **OPTIONS)
+
+
+def test_the_command_line_reads_large_folders_in_batches(tmp_path):
+    x, y = numbers(2600, 0), numbers(2000, 1)
+    folders = in_files(tmp_path / "x", x, 5), in_files(tmp_path / "y", y, 4)
+    found = document(run("test", *folders, "--seed", "3", "--permutations", "49", "--json"))
+    here = two_sample_test(x, y, n_permutations=49, rng=3)
+    assert found["result"]["statistic"] == here.statistic
+    assert (found["x"]["rows"], found["y"]["rows"]) == (2600, 2000)
+    assert any("rows, drawn without looking at labels" in note for note in found["explanation"]["notes"])
+    median = document(run("test", *folders, "--seed", "3", "--permutations", "49", "--json", "--method", "median"))
+    assert median["result"]["statistic"] == two_sample_test(x, y, method="median", n_permutations=49, rng=3).statistic

@@ -219,7 +219,7 @@ def take_rows(pool: Pool, rows: Rows) -> Pool:
 def rows_alone(pool: Pool, rows: Rows) -> Pool:
     """Return some rows of a pool in memory, as one sample."""
     categories = {column: values[rows] for column, values in pool.categories.items()}
-    return replace(pool, numbers=Matrix(pool.numbers.take(rows)), categories=categories, sizes=(len(rows),), kept=None)
+    return replace(pool, numbers=Matrix(pool.numbers.take(rows)), categories=categories, sizes=(len(rows),), kept=None, notes=())
 
 
 def apply_design(tables: Sequence[Table], asked: DesignOptions, notes: tuple[str, ...] = ()) -> Pool:

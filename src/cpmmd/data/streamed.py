@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from os import PathLike, fsdecode
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from cpmmd.data.numbers import Matrix, Numbers
 from cpmmd.data.pool import BLOCK_ROWS, Pool, match_columns, pool_tables
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError, Note, SampleName
+
+if TYPE_CHECKING:
+    from cpmmd.data.files.batches import TypedFiles
 
 HELD_VALUES = 2**25  # of a sample that lies elsewhere: 256 MB; with more it is read in batches
 Batches = Callable[[], Iterator[object]]  # the frames of a sample, in order, anew at every call
@@ -212,9 +215,7 @@ def _source(data: object, name: str) -> StreamedSample | None:
         from cpmmd.data.files.batches import find_typed_files
 
         files = find_typed_files(fsdecode(data))
-        if files is None:
-            return None
-        return StreamedSample(name, partial(files.batches, BLOCK_ROWS), files.rows, files.notes, len(files.columns))
+        return None if files is None else _of_files(files, name)
     found = BATCHES.get((type(data).__module__.split(".")[0], type(data).__name__))
     return None if found is None else found(data, name)
 
@@ -228,6 +229,10 @@ def _held_sample(data: object, name: str) -> StreamedSample:
             yield table.take(np.arange(start, min(start + BLOCK_ROWS, table.rows)))
 
     return StreamedSample(name, batches, table.rows, table.notes)
+
+
+def _of_files(files: TypedFiles, name: str) -> StreamedSample:
+    return StreamedSample(name, partial(files.batches, BLOCK_ROWS), len(files), files.notes, len(files.columns))
 
 
 def _of_lazy_frame(frame: Any, name: str) -> StreamedSample:
@@ -256,6 +261,7 @@ def _tables(read: Callable[..., Iterable[Any]], *options: int) -> Iterator[objec
 
 
 BATCHES: dict[tuple[str, str], Callable[[Any, str], StreamedSample]] = {
+    ("cpmmd", "TypedFiles"): _of_files,
     ("polars", "LazyFrame"): _of_lazy_frame,
     ("_duckdb", "DuckDBPyRelation"): _of_relation,
     ("duckdb", "DuckDBPyRelation"): _of_relation,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
-from cpmmd.core.parallel import map_apart, thread_count
+from cpmmd.core.parallel import elsewhere, map_apart, spread, thread_count
 from cpmmd.core.progress import report
 from cpmmd.data.pool import Pool, rows_alone
 from cpmmd.data.preparation import Preparation
@@ -44,24 +44,22 @@ class KernelGroup:
     wanted: Mapping[Any, bool]  # the kernels, and whether variances of their directions are needed
     tiler: Tiler
     landmarks: Array
-    among: Sequence[Array]  # each kernel of landmarks with landmarks
 
     @classmethod
     def of(cls, scale: str | None, view: View, grids: Sequence[Grid]) -> KernelGroup:
         """Return the kernels of grids of one geometry."""
         wanted = wanted_members(view, grids)
-        among = [ScaledKernel(*member).gram(view.landmarks) for member in wanted]
         families, bandwidths = zip(*wanted, strict=True)
         tiler: Tiler | None = None
         if len(set(families)) == 1:
             tiler = single_tiler(families[0], bandwidths, np.median(view.varied, axis=0), view.landmarks)
-        return cls(scale, wanted, tiler or members_tiler(view, list(wanted)), view.landmarks, among)
+        return cls(scale, wanted, tiler or members_tiler(view, list(wanted)), view.landmarks)
 
     @classmethod
     def of_kernel(cls, view: View, kernel: Kernel) -> KernelGroup:
         """Return one fixed kernel."""
         tiler = tiler_for(kernel, view.varied).settled([view.landmarks])
-        return cls(None, {kernel: True}, tiler, view.landmarks, [kernel.gram(view.landmarks)])
+        return cls(None, {kernel: True}, tiler, view.landmarks)
 
     @cached_property
     def operand(self) -> Any:
@@ -70,7 +68,9 @@ class KernelGroup:
 
     def sketches(self, view: View, sums: Array) -> dict[Any, Sketch]:
         """Return the sketch of each kernel from its sums over bins."""
-        found = sketches_of(view, self.tiler, self.operand, self.among, sums, list(self.wanted.values()))
+        kernels = [ScaledKernel(*key) if isinstance(key, tuple) else key for key in self.wanted]
+        among = [kernel.gram(self.landmarks) for kernel in kernels]
+        found = sketches_of(view, self.tiler, self.operand, among, sums, list(self.wanted.values()))
         return dict(zip(self.wanted, found, strict=True))
 
 
@@ -164,7 +164,10 @@ def summarise(plan: OnePass, blocks: Iterable[tuple[Pool, Rows, Rows]], total: i
     """
     first = plan.empty()
     size = sum(sums.nbytes for sums in (*first.kernels, *first.cells))
-    require_room(limit, 2 * size, sum(map(len, first.kernels)), len(plan.groups[0].landmarks) if plan.groups else 0)
+    landmarks = len(plan.groups[0].landmarks) if plan.groups else 0
+    require_room(limit, 2 * size + 64 * landmarks**2, sum(map(len, first.kernels)), landmarks)  # the last is a factorisation's
+    if elsewhere():
+        return _summarise_elsewhere(plan, blocks, total, first)
     workers = max(1, min(thread_count(), limit // size - 1))
     summaries, scratches, done = [plan.empty() for _ in range(workers)], [Scratch() for _ in range(workers)], 0
     for pool, rows, positions in blocks:
@@ -176,6 +179,22 @@ def summarise(plan: OnePass, blocks: Iterable[tuple[Pool, Rows, Rows]], total: i
     for other in others:
         first += other
     return first
+
+
+def _summarise_elsewhere(plan: OnePass, blocks: Iterable[tuple[Pool, Rows, Rows]], total: int, first: Summary) -> Summary:
+    """Return the summary of blocks that other processes or machines add up, as joblib's back end sends them."""
+    chunks = ((rows_alone(pool, rows), positions) for pool, rows, positions in blocks)
+    for part in spread(_summary_of, chunks, plan):
+        first += part
+        report("rows", first.rows, total)
+    return first
+
+
+def _summary_of(chunk: tuple[Pool, Rows], plan: OnePass) -> Summary:
+    pool, positions = chunk
+    summary = plan.empty()
+    plan.add(summary, pool, np.arange(len(positions)), positions, Scratch())
+    return summary
 
 
 def _add(plan: OnePass, pool: Pool, part: tuple[Summary, Scratch, Rows, Rows]) -> None:

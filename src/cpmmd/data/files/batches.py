@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cpmmd.core.text import bytes_in_words, pluralize
@@ -19,6 +19,7 @@ from cpmmd.errors import Note
 if TYPE_CHECKING:
     from polars import LazyFrame
 
+LEAST_BYTES = 2**24  # of files that are looked at: smaller ones are read as a whole
 KINDS = {PARQUET: "a Parquet file", ARROW: "an Arrow file"}
 
 
@@ -31,10 +32,13 @@ class TypedFiles:
     columns: tuple[str, ...]
     notes: tuple[str, ...]
 
-    @property
-    def rows(self) -> int:
-        """Rows of all files."""
+    def __len__(self) -> int:
         return sum(rows for *_, rows in self.files)
+
+    @property
+    def values(self) -> int:
+        """How many values would have to be held."""
+        return len(self) * len(self.columns)
 
     def batches(self, most: int) -> Iterator[object]:
         """Yield frames of at most so many rows."""
@@ -50,13 +54,18 @@ class TypedFiles:
 
 
 def find_typed_files(name: str) -> TypedFiles | None:
-    """Return files here that can be read a slice at a time; None where some are of another format, or have text.
+    """Return files here that can be read a slice at a time; None where they are small, of another format, or have text.
 
     Only what files state about themselves is read. Files that do not agree are refused.
     """
     if is_remote(name):
         return None
     found = find_files(name) or FileList(name, (name,))
+    if not all(Path(path).is_file() for path in found.names):  # a pipe can be read once
+        return None
+    size = sum(Path(path).stat().st_size for path in found.names)
+    if size < LEAST_BYTES:
+        return None
     files, frames = list[tuple[InputFile, str, int]](), list[RawFrame]()
     for path in found.names:
         file = find_input(path, file_limit())
@@ -82,7 +91,7 @@ def find_typed_files(name: str) -> TypedFiles | None:
             raise of_two_kinds(column, kinds, found.label)
         if not kinds.keys() & {"numbers", "dates", "booleans"}:
             return None
-    rows, size = sum(rows for *_, rows in files), sum(os.path.getsize(path) for path in found.names)
+    rows = sum(rows for *_, rows in files)
     template = "{files} of {label}: {rows:,} rows, {size}, in the order of their names"
     counts = {"files": pluralize(len(files), "file"), "rows": rows, "size": bytes_in_words(size)}
     notes = () if len(files) == 1 else (Note(template, label=found.label, **counts), *describe_others(found))
