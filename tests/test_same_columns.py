@@ -3,11 +3,13 @@
 import io
 import re
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import polars as pl
 import pytest
 
+from cpmmd import DriftDetector, DriftMonitor, two_sample_test
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.files.reading import read_file
 from cpmmd.data.files.sample import select_columns
@@ -91,6 +93,115 @@ def test_codes_give_the_same_from_a_frame_as_from_a_file(tmp_path, name):
     table, frame = read_table(read(tmp_path, name, FORMATS[name](codes)).data, "x"), read_table(codes, "x")
     assert {c: v.tolist() for c, v in table.categories.items()} == {c: v.tolist() for c, v in frame.categories.items()}
     assert table.number_names == frame.number_names == ("number",)
+
+
+FRAMES = {
+    "polars": lambda frame: frame,
+    "pandas": lambda frame: pd.DataFrame(frame.to_dict(as_series=False)),
+    "pyarrow": lambda frame: frame.to_arrow(),
+}
+
+
+def many_rows(rng, prices=1.0):
+    """Rows of one of each: numbers, codes, padded text, amounts, shares and a country whose name is a missing value of files."""
+    rows = 60
+    return pl.DataFrame(
+        {
+            "number": rng.normal(size=rows),
+            "flag": rng.random(rows) < 0.5,
+            "zeros": rng.choice(["007", "012", "100"], rows),
+            "exponents": rng.choice(["1e5", "2e3", "12"], rows),
+            "padded": rng.choice([" red", "red ", "blue"], rows),
+            "price": [f"€{value:,.2f}" for value in prices * rng.lognormal(7, 0.3, rows)],
+            "share": [f"{value:.0f} %" for value in rng.uniform(0, 100, rows)],
+            "country": rng.choice(["NA", "FR", "DE"], rows),
+        }
+    )
+
+
+@pytest.mark.parametrize("prices", [1.0, 1.3])
+def test_the_same_table_has_one_answer_from_files_and_frames(tmp_path, prices):
+    rng = np.random.default_rng(3)
+    x, y = many_rows(rng), many_rows(rng, prices)
+    options = {"missing": "impute", "n_permutations": 99, "rng": 0}
+    answers = {}
+    for name, written_as in FORMATS.items():
+        paths = [written(tmp_path, f"{sample}-{name}", written_as(frame)) for sample, frame in (("x", x), ("y", y))]
+        answers[name] = two_sample_test(*paths, **options)
+    for name, made in FRAMES.items():
+        noted = two_sample_test(made(x), made(y), **options)
+        notes = " ".join(noted.notes)
+        assert "amounts in € of column 'price' are read as numbers" in notes
+        assert "'NA' in column 'country' is compared as a text of its own; replace it by None" in notes
+        assert "column 'padded' has texts that begin or end with spaces, and differ from those without; strip them" in notes
+        as_noted = [
+            frame.with_columns(
+                pl.col("padded").str.strip_chars(), pl.when(pl.col("country") != "NA").then("country").alias("country")
+            )
+            for frame in (x, y)
+        ]
+        answers[name] = two_sample_test(*map(made, as_noted), **options)
+        assert not any("compared as" in note or "spaces" in note for note in answers[name].notes)
+    assert {result.pvalue for result in answers.values()} == {answers["polars"].pvalue}
+    assert answers["polars"].reject == (prices > 1)
+
+
+@pytest.mark.parametrize("make", FRAMES)
+def test_a_frame_keeps_its_text_and_a_note_names_what_a_file_would_give(make):
+    frame = pl.DataFrame({"n": ["1", "2", "3.5"], "day": ["2024-01-05", "2024-01-06", "2024-02-01"], "code": ["007", "1", "2"]})
+    table = read_table(FRAMES[make](frame), "x")
+    assert set(table.categories) == {"n", "day", "code"}
+    assert [str(note) for note in table.notes] == [
+        "column 'n' is text that holds numbers, and is compared as text; convert it to numbers to compare those",
+        "column 'day' is text that holds dates, and is compared as text; convert it to dates to compare those",
+    ]
+
+
+def test_a_categorical_column_of_a_frame_is_text_without_a_note():
+    frame = pd.DataFrame({"price": pd.Categorical(["€5", "€6"]), "n": pd.Categorical(["1", "2"])})
+    table = read_table(frame, "x")
+    assert set(table.categories) == {"price", "n"}
+    assert not table.notes
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (
+            ["€5", "$3", "€7"],
+            r"Amounts of a column must have one unit. Column 'price' of sample x holds amounts in € and .*'\$3'",
+        ),
+        (["€5", "€6", "cheap"], "one unit.*such as 'cheap'"),
+        (["€1.234,50", "€5,5", "€3"], "must be written as 1,234.50. Column 'price' of sample x has others, such as '€1.234,50'"),
+    ],
+)
+def test_amounts_of_a_frame_that_are_not_clear_are_refused(values, sentence):
+    with pytest.raises(InputError, match=sentence):
+        read_table(pl.DataFrame({"price": values}), "x")
+
+
+def test_amounts_that_are_not_clear_are_refused_in_a_file_with_types_as_well(tmp_path):
+    for values, sentence in ((["€5", "$3", "€7"], "one unit"), (["€1.234,50", "€5,5"], "decimal separator is not clear")):
+        path = written(tmp_path, "a.parquet", as_bytes(pl.DataFrame({"price": values, "v": range(len(values))}).write_parquet))
+        with pytest.raises(InputError, match=sentence):
+            select_columns(read_file(path))
+
+
+def test_missing_marks_in_a_column_of_amounts_are_missing_values():
+    table = read_table(pl.DataFrame({"price": ["$5", "NA", None, "$1,250.5"]}), "x")
+    np.testing.assert_array_equal(np.asarray(table.numbers)[:, 0], [5, np.nan, np.nan, 1250.5])
+
+
+def test_notes_on_reading_do_not_speak_of_a_column_of_the_design():
+    rng = np.random.default_rng(0)
+    frames = [pl.DataFrame({"v": rng.normal(size=20), "site": rng.choice(["1", "2"], 20)}) for _ in range(2)]
+    assert not any("site" in note for note in two_sample_test(*frames, strata="site", method="median", rng=0).notes)
+
+
+def test_a_detector_and_a_monitor_keep_the_notes_on_how_their_reference_was_read():
+    frame = pl.DataFrame({"price": [f"€{i}" for i in range(30)]})
+    for kind in (DriftDetector, DriftMonitor):
+        assert any("amounts in €" in note for note in kind("median", n_permutations=19, rng=0).fit(frame).notes_)
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,16 @@ def tail_of(normal: Array) -> Array:
     return np.asarray(np.negative(tails, out=tails))
 
 
+def sum_or_largest(apart: Sequence[Array], weights: Sequence[float]) -> Array:
+    """Return one statistic from several with common actions: the larger score of their weighted sum and of the largest of them.
+
+    A sum is best where all of them are large, the largest where one is. Each is an array of statistics x actions.
+    """
+    total = np.sum([weight * values for weight, values in zip(weights, apart, strict=True)], axis=0)
+    largest = np.max([normal_scores(values) for values in apart], axis=0)
+    return tail_of(np.maximum(normal_scores(total), normal_scores(tail_of(largest))))
+
+
 SCORE_TIE = 1e-6  # scores closer than this count as equal
 
 

@@ -24,7 +24,7 @@ import openpyxl
 import polars as pl
 import zstandard
 
-from cpmmd.data.files.sample import NULLS
+from cpmmd.data.texts import NULLS
 
 from .cases import FaultError, Found, faults_of, pick, random_of
 

@@ -8,11 +8,15 @@ import typer
 
 from cpmmd import __version__
 from cpmmd.cli.failures import Commands
+from cpmmd.cli.responses import ResponsesSettings
 from cpmmd.cli.settings import (
     FORCE,
     JSON,
+    ChangeSettings,
     ComparisonSettings,
+    FitsSettings,
     OutputOptions,
+    PairedSettings,
     PowerSettings,
     ReadOptions,
     Settings,
@@ -49,8 +53,12 @@ def main(
     \b
     cpmmd test reference.csv today.csv          compare two files
     cpmmd test people.csv --split-by country    compare the groups of one file
+    cpmmd samples north.csv south.csv east.csv  compare several files
+    cpmmd change old.csv new.csv --target price inputs, target, or the relation between them?
     cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
+    cpmmd fits residuals.csv --model normal     is this Gaussian?
+    cpmmd independence people.csv --y vote      do columns depend on each other?
     cpmmd demo                                  see it work
 
     Files: CSV, TSV, JSON (also .gz, .zst), Excel, Parquet, Arrow, NPY, NPZ, and - for standard input.
@@ -67,9 +75,7 @@ def compare(
     ],
     *,
     settings: ComparisonSettings,
-    split_by: str | None = option(
-        "Split one file into groups by this column, and compare each group with the rest.", None, metavar="COLUMN"
-    ),
+    split_by: str | None = option("Split one file into groups by this column, and compare them.", None, metavar="COLUMN"),
     margin: float | None = option(
         "Test for equivalence instead: are all differences below this many standard deviations?", None, metavar="SDS"
     ),
@@ -88,9 +94,9 @@ def compare(
     cpmmd test before.csv after.csv --pair-by patient
     cpmmd test old.csv new.csv --group-by machine --stratify-by site
 
-    Columns are matched by name; text columns are categories. If a file has more than two groups, each is
-    compared with the rest, with adjusted p-values. Exit code: 0 no difference found, 1 difference found, 2 error. With --margin:
-    0 equivalence shown, 1 not shown, 2 error.
+    Columns are matched by name; text columns are categories. More than two groups are compared as by `cpmmd samples`; with
+    another --method, each with the rest. Exit code: 0 no difference found, 1 difference found, 2 error. With --margin: 0
+    equivalence shown, 1 not shown, 2 error.
     """
     from cpmmd.cli.comparison import compare_files, compare_groups, show_equivalence
 
@@ -103,8 +109,6 @@ def compare(
         raise typer.BadParameter(
             "--margin compares two files, and --split-by the groups of one file. Got both; leave one of them out."
         )
-    if settings.preprocess is not None and split_by is not None:
-        raise typer.BadParameter("--preprocess works with two files only. Got --split-by as well; leave one of them out.")
     if margin is not None:
         differs = not show_equivalence(files, margin, reading, settings, answering)
     elif split_by is None:
@@ -112,6 +116,135 @@ def compare(
     else:
         differs, failed = compare_groups(files[0], split_by, reading, settings, answering)
     raise answering.exit(differs, failed)
+
+
+@app.command("fits")
+@with_groups
+def fits(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The file whose rows are compared with the model.", show_default=False)
+    ],
+    *,
+    settings: FitsSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether the rows of a file come from a model.
+
+    \b
+    cpmmd fits residuals.csv --model normal
+    cpmmd fits waits.csv --columns minutes --model "gamma(5, scale=2)"
+    cpmmd fits chain.csv --model "norm(0, 2)" --columns mu --blocks auto
+
+    normal is any normal distribution, of one column or several. Other names are those of scipy.stats, with numbers as parameters.
+    Exit code: 0 no misfit found, 1 the rows do not fit, 2 error.
+    """
+    from cpmmd.cli.fits import show_fit
+
+    raise answering.exit(show_fit(file, reading, settings, answering))
+
+
+@app.command()
+@with_groups
+def independence(
+    files: Annotated[list[str], typer.Argument(metavar="A [B]", help="One file with --x or --y, or two.", show_default=False)],
+    *,
+    x: list[str] | None = option("Columns of one side [default: all but --y].", None, flag="--x", metavar="A,B,..."),
+    y: list[str] | None = option("Columns of the other side [default: all but --x].", None, flag="--y", metavar="A,B,..."),
+    settings: PairedSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether columns depend on each other, row by row.
+
+    \b
+    cpmmd independence people.csv --x age,income --y vote
+    cpmmd independence people.csv --y vote --stratify-by country --report report.html
+    cpmmd independence genes.parquet symptoms.csv --group-by family
+
+    Of two files, row i of one belongs to row i of the other. With --stratify-by the test is one of conditional independence,
+    given that column. Exit code: 0 no dependence found, 1 dependence found, 2 error.
+    """
+    from cpmmd.cli.independence import show_independence
+
+    raise answering.exit(show_independence(files, x, y, reading, settings, answering))
+
+
+@app.command()
+@with_groups
+def samples(
+    files: Annotated[list[str], typer.Argument(metavar="A B C...", help="Two files or more.", show_default=False)],
+    *,
+    settings: Settings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether several files come from one distribution, and which of them differ.
+
+    \b
+    cpmmd samples north.csv south.csv east.csv
+    cpmmd samples sites/*.parquet --report sites.html
+    cpmmd samples a.csv b.csv c.csv --stratify-by weekday --json
+
+    One exact test of all files; where it finds a difference, every pair is compared, with p-values adjusted for the number of
+    pairs. For the groups of one file: `cpmmd test people.csv --split-by country`. Exit code: 0 no difference found, 1 difference
+    found, 2 error.
+    """
+    from cpmmd.cli.samples import compare_several_files
+
+    if len(files) < 2:
+        raise typer.BadParameter(f"At least two files are needed. Got {len(files)}.")
+    raise answering.exit(compare_several_files(files, reading, settings, answering))
+
+
+@app.command()
+@with_groups
+def change(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="The reference and the new file.", show_default=False)],
+    *,
+    settings: ChangeSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test what changed: the inputs, the target, or the target given the inputs.
+
+    \b
+    cpmmd change old.csv new.csv --target price
+    cpmmd change old.csv new.csv --target churned --predictions score --report change.html
+    cpmmd change old.csv new.csv --target price --drop id --json
+
+    All columns but target and predictions are inputs. P-values are adjusted for the three tests. Exit code: 0 no change found,
+    1 change found, 2 error.
+    """
+    from cpmmd.cli.change import show_change
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    raise answering.exit(show_change(files, settings, reading, answering))
+
+
+@app.command()
+@with_groups
+def responses(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files of answers.", show_default=False)],
+    *,
+    settings: ResponsesSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether answers to the same prompts come from the same model.
+
+    \b
+    cpmmd responses yesterday.jsonl today.jsonl
+    cpmmd responses a.csv b.csv --prompt question --response text --report answers.html
+
+    A file has a row for each answer. Answers are compared within prompts, so ask each prompt several times on both sides.
+    """
+    from cpmmd.cli.responses import compare_responses
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    raise answering.exit(compare_responses(files, settings, reading, answering))
 
 
 @app.command()
@@ -280,6 +413,24 @@ def demo(
     from cpmmd.cli.demo import demonstrate
 
     demonstrate(folder, force=force)
+
+
+@app.command()
+@with_groups
+def doctor(json: bool = JSON) -> None:
+    """Show versions, extras, threads and memory, and run a self-test of a second.
+
+    \b
+    cpmmd doctor
+    cpmmd doctor --json
+
+    Exit code: 0 all is well, 2 the self-test failed or a required package is not installed.
+    """
+    from cpmmd.cli.doctor import examine
+    from cpmmd.cli.main import ERROR
+
+    if not examine(as_json=json):
+        raise typer.Exit(ERROR)
 
 
 @app.command()

@@ -13,6 +13,7 @@ from cpmmd.cli.failures import calling_samples, in_command_words
 from cpmmd.cli.main import collect_garbage_from_now_on
 from cpmmd.cli.output import note, probability, progress, say, say_end, say_json, say_table, say_verdict
 from cpmmd.cli.questions import show_answer
+from cpmmd.cli.samples import compare_several_groups
 from cpmmd.cli.settings import OutputOptions, ReadOptions, Settings, flag_of
 from cpmmd.core.text import pluralize, sanitize
 from cpmmd.errors import CpmmdError, InputError
@@ -45,6 +46,7 @@ def compare_groups(
 ) -> tuple[bool, bool]:
     """Compare the groups of a file; whether any differ, and whether any could not be compared."""
     from cpmmd.data.files.sample import by_groups
+    from cpmmd.registry import DEFAULT_METHOD
 
     answering.check([file])
     with progress("reading"):
@@ -53,6 +55,8 @@ def compare_groups(
     if len(groups.names) == 2:
         x, y = map(groups.group, groups.names)
         return _compare(x, y, settings, answering, split_by=column), False
+    if settings.method == DEFAULT_METHOD:
+        return compare_several_groups(groups, sample.label, column, settings, answering)
     return _compare_with_the_rest(groups, sample.label, column, settings, answering)
 
 
@@ -194,7 +198,7 @@ def _say_how_to_drop(explanation: Explanation) -> None:
         say(f"  To test without suspicious columns: {flags}")
 
 
-# More than two groups, each against the rest.
+# More than two groups, each against the rest by a method that compares two samples.
 
 
 def _compare_with_the_rest(

@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
@@ -191,6 +191,11 @@ class ReadOptions:
     )
     file_limit: str | None = option("Refuse larger files, e.g. 500M or 8G [default: 4G].", None, metavar="SIZE")
 
+    def with_text(self, *columns: str) -> ReadOptions:
+        """Return options that read some columns as text, and no others."""
+        quoted = ['"' + column.replace('"', '""') + '"' for column in columns]
+        return replace(self, columns=quoted, drop=None, text=quoted)
+
     def read(
         self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False, large: bool = False
     ) -> list[FileSample]:
@@ -200,7 +205,7 @@ class ReadOptions:
         also have columns of missing values only, because the reference has their types. With ``large``, files that are too large
         to be held are left where they are.
         """
-        columns, drop, text = map(_names, (self.columns, self.drop, self.text))
+        columns, drop, text = map(column_names, (self.columns, self.drop, self.text))
         from cpmmd.data.files.binary import expect
 
         expect(files)  # before the other imports: its own take as long as all of them
@@ -228,7 +233,7 @@ class ReadOptions:
         ]
 
 
-def _names(given: list[str] | None) -> tuple[str, ...]:
+def column_names(given: list[str] | None) -> tuple[str, ...]:
     """Return the column names of a list such as ``a,b`` or ``'"last, first",age'``, given once or several times."""
     try:
         rows = list(csv.reader(given or [], skipinitialspace=True, strict=True))
@@ -283,11 +288,58 @@ class Settings:
 
     def keywords(self) -> dict[str, Any]:
         """Return the keyword arguments of the library's tests, detectors and plans."""
-        names = {option: name for name, option in OPTIONS.items()}
-        given: dict[str, Any] = {names.get(of.name, of.name): getattr(self, of.name) for of in fields(self)}
-        if self.blocks is not None and self.blocks.isdecimal():
-            given["blocks"] = int(self.blocks)
+        return keywords_of(self)
+
+    def keywords_of_several(self) -> dict[str, Any]:
+        """Return the keyword arguments of a test of several samples, whose method chooses its own coordinates."""
+        given = self.keywords()
+        if given.pop("scale") is not None:
+            raise InputError("A test of several samples chooses its own coordinates. Leave out --scale.")
+        if given.pop("preprocess", None) is not None:
+            raise InputError("A test of several samples takes no transformer. Leave out --preprocess, or compare two of them.")
         return given
+
+
+def keywords_of(settings: Any) -> dict[str, Any]:
+    """Return a group of options as keyword arguments, under the names that they have in Python."""
+    names = {option: name for name, option in OPTIONS.items()}
+    given: dict[str, Any] = {names.get(of.name, of.name): getattr(settings, of.name) for of in fields(settings)}
+    if settings.blocks is not None and settings.blocks.isdecimal():
+        given["blocks"] = int(settings.blocks)
+    return given
+
+
+def _as_for_samples(name: str, help: str | None = None) -> Any:
+    """Declare an option that :class:`Settings` has, perhaps with help of its own."""
+    of = Settings.__dataclass_fields__[name]
+    return field(default=of.default, metadata={**of.metadata, **({} if help is None else {"help": help})})
+
+
+@dataclass(frozen=True)
+class PairedSettings:
+    """How two tables are tested for independence."""
+
+    method: str = option("cp-hsic, hsic-median, distance-correlation or hsicagg.", "cp-hsic", "-m")
+    alpha: float = _as_for_samples("alpha")
+    permutations: int | None = _as_for_samples("permutations", "Number of re-pairings [default: 999].")
+    seed: int | None = _as_for_samples("seed")
+    jobs: int | None = _as_for_samples("jobs")
+    missing: str = _as_for_samples("missing")
+    group_by: str | None = _as_for_samples("group_by", "Re-pair rows with the same value in this column together (patient).")
+    stratify_by: str | None = _as_for_samples(
+        "stratify_by", "Re-pair rows only within the same value of this column, such as site."
+    )
+    blocks: str | None = _as_for_samples("blocks", "For rows in time: re-pair this many consecutive rows together.")
+    group_sizes: str = _as_for_samples("group_sizes", "For groups of different sizes: cut all to one size, or pair equal sizes.")
+
+    @property
+    def design_columns(self) -> tuple[str, ...]:
+        """Columns that say which rows belong together."""
+        return tuple(filter(None, (self.group_by, self.stratify_by)))
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keyword arguments of ``independence_test``."""
+        return keywords_of(self)
 
 
 @dataclass(frozen=True)
@@ -300,16 +352,9 @@ class ComparisonSettings(Settings):
         metavar="MODULE:NAME",
     )
 
-    def test(self, x: FileSample, y: FileSample, progress: Progress | None = None, **more: Any) -> TestResult:
-        """Return the result of comparing two file samples."""
-        transformer = None if self.preprocess is None else load_object(self.preprocess)
-        return super().test(x, y, progress, preprocess=transformer, **more)
-
     def keywords(self) -> dict[str, Any]:
-        """Return the keyword arguments that tests of many groups have, too."""
-        given = super().keywords()
-        del given["preprocess"]
-        return given
+        """Return the keyword arguments of the library's tests."""
+        return {**super().keywords(), "preprocess": None if self.preprocess is None else load_object(self.preprocess)}
 
 
 def load_object(name: str) -> object:
@@ -328,6 +373,39 @@ def load_object(name: str) -> object:
         ) from error
     finally:
         sys.path.pop(0)
+
+
+@dataclass(frozen=True)
+class ChangeSettings:
+    """What is the target, and how inputs and target are compared by ``cpmmd change``."""
+
+    target: str = option("The column that the others explain; or several: A,B.", "", "-t", metavar="COLUMN")
+    predictions: str | None = option(
+        "A model's predictions of it: what explains the change of its error?", None, metavar="COLUMN"
+    )
+    loss: str | None = option(
+        "How an error is counted [default: squared, or zero-one for text].", None, metavar="squared|absolute|zero-one"
+    )
+    method: str = option("Name of the test; `cpmmd methods` lists them.", "cp-full", "-m")
+    alpha: float = option("Significance level, of all three tests together.", 0.05, "-a")
+    permutations: int | None = option("Number of permutations [default: 999].", None, "-p")
+    seed: int | None = option("The same seed gives the same answer.", None, "-s")
+    jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
+    missing: str = option("Refuse missing values, drop their rows, or fill them in.", "error", metavar="error|drop|impute")
+
+
+@dataclass(frozen=True)
+class FitsSettings:
+    """How a file is compared with a model by ``cpmmd fits``."""
+
+    model: str = option("normal, or a distribution of scipy.stats such as norm or 'gamma(5, scale=2)'.", "normal", metavar="NAME")
+    method: str = option("cp-stein, ksd-median or ksdagg.", "cp-stein", "-m")
+    alpha: float = option("Significance level: the probability of a false positive.", 0.05, "-a")
+    permutations: int | None = option("Data sets drawn from the model [default: 299], or signs [default: 999].", None, "-p")
+    seed: int | None = option("The same seed gives the same answer.", None, "-s")
+    jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
+    missing: str = option("Refuse missing values, or drop their rows.", "error", metavar="error|drop")
+    blocks: str | None = option("For rows in time: this many consecutive rows share a sign.", None, metavar="K|auto")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from cpmmd.core.plain import PlainDict, plain_dict
 from cpmmd.core.text import pluralize
 from cpmmd.data.numbers import Chosen, Values, category_text, is_missing
 from cpmmd.data.table import Table
-from cpmmd.errors import InputError, ParameterReference, name_some, unknown_name
+from cpmmd.errors import InputError, Note, ParameterReference, name_some, unknown_name
 
 ROW, GROUP, PAIR, BLOCK = "row", "group", "pair", "block"
 AUTO = "auto"
@@ -119,20 +119,34 @@ class DesignOptions:
     def split_design_columns(self, table: Table, sample: str, samples: Sequence[str] = ("x", "y")) -> Table:
         """Return one of the samples without the columns that were named; ``design_values`` has their values, and the arrays."""
         design_values = {
-            name: _column(table, value, sample, name) if isinstance(value, str) else _array(value, table, sample, samples, name)
+            name: design_column(table, value, sample, name)
+            if isinstance(value, str)
+            else _array(value, table, sample, samples, name)
             for name, value in self.given.items()
             if name in NAMED
         }
         for name, values in design_values.items():
-            # NaN and NaT differ from themselves; other marks of missing values are checked one at a time.
-            empty = np.array([is_missing(v) for v in values], dtype=bool) if values.dtype.kind == "O" else values != values
-            if empty.any():
-                count = pluralize(int(empty.sum()), "row")
-                raise InputError(WITHOUT_VALUE, parameter=name, sample=sample, row=int(empty.argmax()), count=count)
-        return replace(_without(table, self.columns, sample), design_values=design_values) if design_values else table
+            _require_values(values, sample, name)
+        return replace(without_columns(table, self.columns, sample), design_values=design_values) if design_values else table
 
 
-def _column(table: Table, column: str, sample: str, parameter: str) -> Values:
+def _require_values(values: Values, sample: str, parameter: str) -> None:
+    # NaN and NaT differ from themselves; other marks of missing values are checked one at a time.
+    empty = np.array([is_missing(v) for v in values], dtype=bool) if values.dtype.kind == "O" else values != values
+    if empty.any():
+        count = pluralize(int(empty.sum()), "row")
+        raise InputError(WITHOUT_VALUE, parameter=parameter, sample=sample, row=int(empty.argmax()), count=count)
+
+
+def split_table(table: Table, column: str, sample: str, parameter: str) -> dict[str, Table]:
+    """Return the rows of a table for each value of a column, which is left out, in the order of the values."""
+    values = design_column(table, column, sample, parameter)
+    _require_values(values, sample, parameter)
+    rest = without_columns(table, (column,), sample)
+    return {str(name): rest.take(values == value) for value in np.unique(values) for name in as_texts(np.array([value]))}
+
+
+def design_column(table: Table, column: str, sample: str, parameter: str) -> Values:
     if not table.named:
         raise InputError(NO_NAMES, parameter=parameter, sample=sample, column=column)
     if column in table.categories:
@@ -145,7 +159,7 @@ def _column(table: Table, column: str, sample: str, parameter: str) -> Values:
 def _array(value: object, table: Table, sample: str, samples: Sequence[str], parameter: str) -> Values:
     """Return the array of one sample among those of all."""
     try:
-        parts = [_as_array(part) for part in value] if isinstance(value, Iterable) else []
+        parts = [design_values_of(part) for part in value] if isinstance(value, Iterable) else []
     except (TypeError, ValueError):
         parts = []
     if len(parts) != len(samples) or sample not in samples or any(part.ndim != 1 for part in parts):
@@ -158,7 +172,7 @@ def _array(value: object, table: Table, sample: str, samples: Sequence[str], par
     return own
 
 
-def _as_array(values: object) -> Values:
+def design_values_of(values: object) -> Values:
     """Return values as an array that keeps missing values: numpy makes text of NaN beside text."""
     if isinstance(values, np.ma.MaskedArray):
         return np.array(values.tolist(), dtype=object)  # None where it is masked
@@ -167,10 +181,11 @@ def _as_array(values: object) -> Values:
     return np.asarray(values)
 
 
-def _without(table: Table, columns: tuple[str, ...], sample: str) -> Table:
+def without_columns(table: Table, columns: tuple[str, ...], sample: str) -> Table:
     """Return a table without some columns."""
     if not columns:
         return table
+    named = [name_some([column]) for column in columns]
     kept = [j for j, name in enumerate(table.number_names) if name not in columns]
     left = {name: values for name, values in table.categories.items() if name not in columns}
     if not kept and not left:
@@ -185,6 +200,7 @@ def _without(table: Table, columns: tuple[str, ...], sample: str) -> Table:
         kinds={name: kind for name, kind in table.kinds.items() if name not in columns},
         columns=tuple(name for name in table.columns or table.names if name not in columns),
         row_shape=(len(kept) + len(left),),
+        notes=tuple(note for note in table.notes if not isinstance(note, Note) or note.fields.get("column") not in named),
     )
 
 
@@ -303,14 +319,14 @@ def _groups_in_strata(coded: Coded, stratum: Rows, sample: Rows) -> tuple[Rows, 
 def _blocks(stratum: Rows, sample: Rows, samples: int, length: int) -> Rows:
     """Return the block of each row: consecutive rows of one sample and stratum, cut as evenly as ``length`` allows."""
     block, last = np.empty(len(stratum), dtype=np.intp), 0
-    for rows in _split_by(stratum * samples + sample):
+    for rows in rows_by_number(stratum * samples + sample):
         count = max(1, len(rows) // length)
         block[rows] = last + np.arange(len(rows)) * count // len(rows)
         last += count
     return block
 
 
-def _split_by(numbers: Rows) -> list[Rows]:
+def rows_by_number(numbers: Rows) -> list[Rows]:
     """Return the positions of each number, in their order."""
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
@@ -403,7 +419,7 @@ class Design:
 
     def by_stratum(self) -> list[Rows]:
         """Return the units of each stratum, those of the first sample first."""
-        return _split_by(self.strata)
+        return rows_by_number(self.strata)
 
     @property
     def exact(self) -> bool:

@@ -222,6 +222,21 @@ def rows_alone(pool: Pool, rows: Rows) -> Pool:
     return replace(pool, numbers=Matrix(pool.numbers.take(rows)), categories=categories, sizes=(len(rows),), kept=None, notes=())
 
 
+def take_samples(pool: Pool, *chosen: int) -> Pool:
+    """Return the pool of some samples, in their order, without the strata that only one of them has."""
+    sample = np.repeat(np.arange(len(pool.sizes)), pool.sizes)
+    rows, design = np.flatnonzero(np.isin(sample, chosen)), pool.design
+    if design is not None:
+        stratum = design.strata[design.unit[rows]]
+        found = [np.isin(stratum, stratum[sample[rows] == own]) for own in chosen]
+        rows = rows[np.sum(found, axis=0) > 1]
+        sizes = tuple(np.bincount(sample[rows], minlength=len(pool.sizes))[list(chosen)].tolist())
+        made = Design.of(design.unit[rows], design.strata[design.unit[rows]], sizes)
+        design = replace(design, unit=made.unit, strata=made.strata, rows=sizes)
+    taken = take_rows(pool, rows)
+    return replace(taken, sizes=tuple(taken.sizes[own] for own in chosen), design=design, notes=())
+
+
 def apply_design(tables: Sequence[Table], asked: DesignOptions, notes: tuple[str, ...] = ()) -> Pool:
     """Return the pool of tables with the design that was asked for; rows of strata without a partner are left out.
 

@@ -11,7 +11,7 @@ from cpmmd.core.seeds import keyed_rng
 from cpmmd.core.text import pluralize
 from cpmmd.data.design import CUT, GROUP, PAIR, CutGroups, Design, DesignOptions
 from cpmmd.data.pool import Pool, take_rows
-from cpmmd.draws.labels import Relabelings, units_by_stratum
+from cpmmd.draws.labels import LabelCodes, Relabelings, units_by_stratum
 from cpmmd.errors import Note, ParameterReference
 
 LEFT_OUT = (
@@ -30,6 +30,12 @@ CUT_NOTE = (
     "{kind} have {of_x} in the first sample and {of_y} in the second. Only groups of one size are exchangeable, so each was cut "
     "to {size}, drawn at random{smaller}: {kept_x} of {rows_x} and {kept_y} of {rows_y} are compared. An exact test of the sizes "
     "themselves has p = {pvalue}. If groups were assigned to the samples at random, {keep} compares all rows"
+)
+
+SEVERAL_CUT_NOTE = (
+    "{kind} have {sizes}. Only groups of one size are exchangeable, so each was cut to {size}, drawn at random: {kept} of "
+    "{rows} are compared. An exact test of the sizes themselves has p = {pvalue}. If groups were assigned to the samples at "
+    "random, {keep} compares all rows"
 )
 
 
@@ -62,7 +68,8 @@ def cut_design(design: Design, rng: np.random.Generator, *, names: Objects | Non
     row_stream, size_stream = rng.spawn(2)
     keys = row_stream.random(len(design.unit)) if names is None else _keys_by_name(names, int(row_stream.integers(2**63)))
     rows = _draw_rows(design.unit, keys, np.where(counts < size, 0, size))
-    made = design.take(rows, int(np.count_nonzero(rows < design.rows[0])))
+    ends = np.searchsorted(rows, np.cumsum(design.rows)[:-1])
+    made = design.take(rows, *np.diff([0, *ends]).tolist())
     left = np.bincount(made.unit)
     pvalue = pvalue_of_sizes(design, counts, size_stream)
     cut = CutGroups((int(left.min()), int(left.max())), design.rows, design.units, pvalue)
@@ -70,7 +77,7 @@ def cut_design(design: Design, rng: np.random.Generator, *, names: Objects | Non
 
 
 def common_sizes(design: Design, counts: Rows) -> Rows:
-    """Return the size that units of each stratum are cut to; smaller ones are left out, a third of the smaller sample's at most.
+    """Return the size that units of each stratum are cut to; smaller ones are left out, a third of the smallest sample's at most.
 
     Of the sizes that this allows, it is the one at which the means of the groups left have the most precision. It depends on all
     sizes of the stratum and on how many units each sample has, never on which sample a unit is of.
@@ -78,13 +85,13 @@ def common_sizes(design: Design, counts: Rows) -> Rows:
     order = np.lexsort((counts, design.strata))
     strata = design.strata[order]
     starts = np.flatnonzero(np.diff(strata, prepend=-1))
-    of_x = np.bincount(design.strata[: design.first], minlength=len(starts))
-    of_y = np.bincount(design.strata[design.first :], minlength=len(starts))
-    most = (LEFT_OUT * np.minimum(of_x, of_y)).astype(np.intp)
+    parts = np.split(design.strata, np.cumsum(design.units)[:-1])
+    units = np.array([np.bincount(part, minlength=len(starts)) for part in parts])
+    most = (LEFT_OUT * units.min(axis=0)).astype(np.intp)
     ascending = counts[order]
     sizes = ascending[starts].copy()
     for stratum in np.flatnonzero(most):
-        own = ascending[starts[stratum] : starts[stratum] + of_x[stratum] + of_y[stratum]]
+        own = ascending[starts[stratum] : starts[stratum] + units[:, stratum].sum()]
         left = len(own) - np.searchsorted(own, own[: most[stratum] + 1])
         variance = INTRACLASS_CORRELATION + (1 - INTRACLASS_CORRELATION) / own[: most[stratum] + 1]
         sizes[stratum] = own[np.argmax(left / variance)]
@@ -115,13 +122,31 @@ def pvalue_of_sizes(design: Design, counts: Rows, rng: np.random.Generator) -> f
     units = np.bincount(design.strata).astype(np.float64)
     means = np.column_stack([np.bincount(design.strata, column) for column in below.T]) / units[:, None]
     below -= means[design.strata]
-    labels = Relabelings.draw(design.size, design.first, PERMUTATIONS, rng, strata=design.strata)
-    values = np.concatenate([np.square(block @ below).sum(axis=1) for block in labels.blocks()])
+    if len(design.units) > 2:
+        codes = LabelCodes.draw(np.repeat(np.arange(len(design.units)), design.units), PERMUTATIONS, rng, strata=design.strata)
+        labelled = [(codes.of(sample), count) for sample, count in enumerate(design.units)]
+    else:
+        labelled = [(Relabelings.draw(design.size, design.first, PERMUTATIONS, rng, strata=design.strata), 1)]
+    apart = [
+        np.concatenate([np.square(block @ below).sum(axis=1) for block in labels.blocks()]) / count for labels, count in labelled
+    ]
+    values = np.sum(apart, axis=0)
     return float(np.count_nonzero(values >= values[0] * (1 - 1e-9) - 1e-9) / len(values))
 
 
 def _note(design: Design, counts: Rows, made: Design, cut: CutGroups) -> Note:
     kind = "the halves of pairs" if design.kind == PAIR else "groups"
+    if len(design.units) > 2:
+        return Note(
+            SEVERAL_CUT_NOTE,
+            kind="the parts of subjects" if design.kind == PAIR else kind,
+            sizes=_range(counts),
+            size=cut.size,
+            kept=sum(made.rows),
+            rows=pluralize(sum(design.rows), "row"),
+            pvalue=f"{cut.sizes_pvalue:.3g}",
+            keep=ParameterReference("group_sizes", "keep"),
+        )
     lost = [before - after for before, after in zip(design.units, made.units, strict=True)]
     smaller = f", and {lost[0]} and {lost[1]} smaller groups were left out" if sum(lost) else ""
     return Note(

@@ -14,6 +14,7 @@ the first ones, rounding would look like the observed labeling and like no other
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -45,10 +46,12 @@ class Layout:
     strata: Rows | None = None  # of each unit, from 0, as a design has them; None where there is no design, and rows are alike
     number: Rows | None = None  # of the unit at each place, sample after sample; None where they stand in that order
     dropped: tuple[int, ...] = (0, 0)  # rows of each sample that no unit has
-    labels: Relabelings = NOT_DRAWN  # of the units of two samples, the observed labeling first
+    whole: bool = True  # whether every stratum has units of all samples; one of several samples may be in some strata only
+    labels: Relabelings = NOT_DRAWN  # of the units of two samples, the observed labeling first; of several, see `against`
+    against: tuple[Layout, ...] = ()  # of several samples: each as X, all others as Y, under common labelings
 
     def __post_init__(self) -> None:
-        if self.strata is not None:
+        if self.strata is not None and len(self.units) == 2 and self.whole:
             of_x, of_y = np.unique(self.strata[self.of_x]), np.unique(self.strata[~self.of_x])
             if not np.array_equal(of_x, of_y):  # weights would be 0/0, and every p-value without meaning
                 raise InputError("Each stratum must have units of both samples. Leave out strata of one sample.")
@@ -79,10 +82,10 @@ class Layout:
         rows = np.argsort(unit, kind="stable")
         rows = rows[np.searchsorted(unit[rows], 0) :]  # -1 is left over
         counts = np.bincount(unit[rows], minlength=len(strata))
-        first = int(unit_of[: design.first].max(initial=-1)) + 1
-        left = np.bincount((np.flatnonzero(unit < 0) >= design.rows[0]).astype(int), minlength=2)
-        units = (first, len(strata) - first)
-        layout = cls(rows, np.cumsum(counts) - counts, units, strata, dropped=(int(left[0]), int(left[1])))
+        ends = [int(unit_of[:end].max(initial=-1)) + 1 for end in np.cumsum(design.units)]
+        left = np.bincount(np.searchsorted(np.cumsum(design.rows), np.flatnonzero(unit < 0), side="right"), minlength=len(ends))
+        units = tuple(np.diff([0, *ends]).tolist())
+        layout = cls(rows, np.cumsum(counts) - counts, units, strata, dropped=tuple(left.tolist()))
         return layout if rng is None else layout.shuffled(rng)
 
     @classmethod
@@ -115,6 +118,20 @@ class Layout:
         dropped = (m - first * size, n - second * size)
         return cls(rows, np.arange(0, count, size), (first, second), number=number, dropped=dropped), bins
 
+    @classmethod
+    def cut_several(
+        cls, sizes: Sequence[int], design: Design | None, rng: np.random.Generator, *, target: int = TARGET_BINS
+    ) -> Layout:
+        """Return the same for several samples."""
+        if design is not None:
+            return cls.of_design(design, rng, target=target)
+        size, bins = several_bin_counts(sizes, target=target, most=MOST_BINS)
+        starts = np.cumsum(sizes) - sizes
+        parts = [start + rng.permutation(rows)[: count * size] for start, rows, count in zip(starts, sizes, bins, strict=True)]
+        dropped = tuple(rows - count * size for rows, count in zip(sizes, bins, strict=True))
+        rows = np.concatenate(parts)
+        return cls(rows, np.arange(0, len(rows), size), bins, dropped=dropped).shuffled(rng)
+
     def shuffled(self, rng: np.random.Generator) -> Layout:
         """Return the units in an order that does not look at labels, drawn from a stream that a generator spawns."""
         number = rng.spawn(1)[0].permutation(self.count)
@@ -138,6 +155,18 @@ class Layout:
     def draw_codes(self, count: int, rng: np.random.Generator) -> LabelCodes:
         """Return ``count`` labelings by as many labels as there are samples, or all there are where they are no more."""
         return LabelCodes.draw(self.sample, count, rng, strata=self.strata)
+
+    def labelled(self, codes: LabelCodes, limit: int | None = None) -> Layout:
+        """Return the layout of several samples with labelings: each sample against all others under every one of them."""
+        against = []
+        for sample, units in enumerate(self.units):
+            labels = codes.of(sample, limit)
+            number = np.empty(self.count, np.intp)
+            number[np.argsort(self.sample != sample, kind="stable")] = np.arange(self.count)
+            sides = (units, self.count - units)
+            dropped = (self.dropped[sample], sum(self.dropped) - self.dropped[sample])
+            against.append(replace(self, units=sides, number=number, dropped=dropped, labels=labels, whole=False))
+        return replace(self, labels=against[0].labels, against=tuple(against))
 
     @property
     def count(self) -> int:
@@ -190,6 +219,8 @@ class Layout:
         if sum(self.dropped) == 0:
             return ()
         left = f"{pluralize(self.dropped[0], 'row')} of the first sample and {self.dropped[1]} of the second, drawn at random,"
+        if len(self.dropped) > 2:
+            left = f"{pluralize(sum(self.dropped), 'row')} ({', '.join(map(str, self.dropped))} of the samples), drawn at random,"
         if self.strata is not None:
             return (f"{left} are left out: they do not fill a bin of units",)
         if max(self.dropped) < self.size:
@@ -208,23 +239,36 @@ def bin_counts(m: int, n: int, *, target: int, most: int) -> tuple[int, int, int
     return (size, few, many) if m <= n else (size, many, few)
 
 
+def several_bin_counts(sizes: Sequence[int], *, target: int, most: int) -> tuple[int, tuple[int, ...]]:
+    """Return the same for several samples: the size of bins, and how many each has; the largest samples leave rows out."""
+    total, smallest = sum(sizes), min(sizes)
+    wanted = min(total // target, smallest // FEWEST_BINS)
+    size = max(1, min(max(wanted, -(-total // most)), smallest // 2))
+    bins, room = dict[int, int](), most
+    ascending = sorted(range(len(sizes)), key=sizes.__getitem__)  # what a small sample does not need is for the larger ones
+    for place, sample in enumerate(ascending):
+        bins[sample] = max(2, min(sizes[sample] // size, room // (len(sizes) - place)))
+        room -= bins[sample]
+    return size, tuple(bins[sample] for sample in range(len(sizes)))
+
+
 def _merge(design: Design, rng: np.random.Generator, target: int) -> tuple[Rows, Rows]:
     """Return the bin of each unit, those of X numbered first and -1 for what is left over, and the stratum of each bin."""
     few = min(design.units)
     together = max(1, min(design.size // target, few // FEWEST_BINS), -(-design.size // MOST_BINS))
-    side = np.arange(design.size) >= design.first
-    of_x, of_y = (np.bincount(design.strata[side == s], minlength=design.strata.max() + 1) for s in (False, True))
-    paired = (of_x == 1) & (of_y == 1)
+    side = np.repeat(np.arange(len(design.units)), design.units)
+    counts = [np.bincount(design.strata[side == sample], minlength=design.strata.max() + 1) for sample in range(side[-1] + 1)]
+    paired = (np.array(counts) == 1).all(axis=0)
     lone = np.flatnonzero(paired)  # strata of one unit a sample are put together at random, several in one
     merged = np.arange(len(paired))
     merged[rng.permutation(lone)] = lone[(np.arange(len(lone)) // together) * together] if len(lone) else lone
     strata = merged[design.strata]
     piece = np.where(paired[design.strata], 0, -1)
     for units in (inside for inside in design.by_stratum() if not paired[design.strata[inside[0]]]):
-        halves = units[~side[units]], units[side[units]]
-        size = max(1, min(together, min(map(len, halves)) // 2))
-        for half in halves:
-            shuffled = rng.permutation(half)[: len(half) // size * size]
+        parts = [part for sample in range(len(design.units)) if len(part := units[side[units] == sample])]
+        size = max(1, min(together, min(map(len, parts)) // 2))
+        for part in parts:
+            shuffled = rng.permutation(part)[: len(part) // size * size]
             piece[shuffled] = np.arange(len(shuffled)) // size
     key = (side * (strata.max() + 1) + strata) * (design.size + 1) + piece
     kept = piece >= 0

@@ -62,8 +62,7 @@ def column_sums(pool: Pool, preparation: Preparation, layout: Layout) -> ColumnS
     largest = np.zeros(len(layout.labels))
     sums: list[Array] = []
     some: list[Array] = []
-    for start in range(0, len(columns), step):
-        read = list(read_columns(pool, columns[start : start + step], layout, strata))
+    for read in _parts(read_columns(pool, columns, layout, strata), step):
         for scored in score_columns([column.features for column in read], layout):
             np.maximum(largest, scored.scores, out=largest)
         for block in (block for column in read for block in _blocks(column, form)):
@@ -71,6 +70,20 @@ def column_sums(pool: Pool, preparation: Preparation, layout: Layout) -> ColumnS
             some.append(block[varied].copy())
     empty = np.empty((layout.count, 0))
     return ColumnSums(layout, largest, np.hstack([empty, *sums]), np.hstack(some) if some else empty)
+
+
+def _parts(columns: Iterator[ReadColumn], most: int) -> Iterator[list[ReadColumn]]:
+    """Yield so many columns at a time, or fewer where they have many levels."""
+    part: list[ReadColumn] = []
+    taken = 0
+    for column in columns:
+        part.append(column)
+        taken += sum(functions.sums.nbytes + functions.counts.nbytes for functions in column.features)
+        if len(part) == most or taken > 2 * ROOM:
+            yield part
+            part, taken = [], 0
+    if part:
+        yield part
 
 
 def _blocks(column: ReadColumn, form: Form) -> Iterator[Array]:

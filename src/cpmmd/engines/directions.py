@@ -23,12 +23,11 @@ from cpmmd.draws.layout import Layout
 from cpmmd.evidence import without_rounding
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.regularised import RegularisedKernel
-from cpmmd.statistics.forms import form_of
+from cpmmd.statistics.forms import ROUNDING, form_of
 
 # Added to the diagonal of the landmarks' kernel matrix, in units of its mean: what rounding leaves of the smallest eigenvalues.
 RIDGE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 SCATTER_ROWS = 1024  # taken at once
-ROUNDING = 1e-7  # of what is taken off a statistic: where relabelings differ by no more, they do not differ
 LEAST = 1e-12  # of the largest variance: below it a direction is rounding
 
 

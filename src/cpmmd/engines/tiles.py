@@ -18,7 +18,6 @@ from cpmmd.core.progress import report
 from cpmmd.draws.layout import Layout, sum_rows
 from cpmmd.engines.dense import ROUNDING
 from cpmmd.engines.memory import TilePlan
-from cpmmd.evidence import without_rounding
 from cpmmd.kernels.tilers import Scratch, Tiler
 from cpmmd.statistics.forms import form_of
 
@@ -163,7 +162,5 @@ def tile_statistics(sums: Array, layout: Layout) -> tuple[Array, float]:
 
     Statistics that differ by no more than the rounding of single-precision tiles are equal.
     """
-    form = form_of(layout)
-    rounding = ROUNDING * form.scale * float(np.linalg.norm(sums))
-    values = without_rounding(form.centre(sums).values(layout.labels), rounding)
+    values, rounding = form_of(layout).statistics(sums, ROUNDING)
     return values, max(rounding, TIE * float(np.ptp(values)))

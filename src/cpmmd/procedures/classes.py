@@ -279,8 +279,9 @@ def default_classes(columns: int, *, mixed: bool = False) -> tuple[CompetingClas
     """Return the classes for data of so many columns, chosen in docs/theory/full-sample.md.
 
     In one or two columns fine structure is seen at a quarter of the median distance, the L1 norm is nearly the Euclidean one, and
-    classes of columns see little that kernels do not. In ``mixed`` tables, which have categories, single columns change more
-    often than what they are together. Standardised classes leave where columns have one unit.
+    of columns of numbers classes of columns see little that kernels do not. In ``mixed`` tables, which have categories, single
+    columns change more often than what they are together, and kernels hardly see rare levels. Standardised classes leave where
+    columns have one unit.
     """
     gaussian, few = Bandwidth("gaussian"), columns <= FEW_COLUMNS
     gammas, fine = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6) if few else ()
@@ -293,7 +294,7 @@ def default_classes(columns: int, *, mixed: bool = False) -> tuple[CompetingClas
         KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.25 if few else 0.5),
     )
     if few:
-        return kernels
+        return (*kernels, ColumnsClass(weight=2)) if mixed else kernels
     radius = KernelClass(Radius(), "standard", narrowest=1, widest=1, weight=0.7)
     kernels = (*kernels, radius, KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)))
     if columns > MANY_COLUMNS:

@@ -13,7 +13,7 @@ from cpmmd.core.arrays import Rows
 from cpmmd.data.pool import Pool, rows_alone
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
-from cpmmd.draws.positions import KeyedPermutation
+from cpmmd.draws.positions import KeyedPermutation, PositionBins
 from cpmmd.engines.cells import Cells, cells_of, counted_columns
 from cpmmd.engines.columns import ColumnSums, column_sums
 from cpmmd.engines.directions import Sketch
@@ -30,7 +30,7 @@ from cpmmd.engines.members import (
 )
 from cpmmd.engines.one_pass import KernelGroup, OnePass, summarise
 from cpmmd.errors import InputError, ParameterReference
-from cpmmd.evidence import SCORE_TIE, ClassEvidence, rank_classes
+from cpmmd.evidence import SCORE_TIE, ClassEvidence, Ranking, rank_classes
 from cpmmd.kernels.base import Kernel
 from cpmmd.kernels.scaled import ScaleFamily
 from cpmmd.procedures.base import Method, Procedure, RunOptions
@@ -131,33 +131,125 @@ class FullSampleTest(Procedure):
 
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Compute all members under common relabelings, score, rank."""
-        material = self._by_position(pool, options, rng) if self.reads_once(pool) else self._by_rows(pool, options, rng)
-        layout, preparations, view = material.layout, material.preparations, material.views[None]
-        members = self.members(material.classes, material.views, material.read_columns)
-        scored_classes = [_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in members]
-        ranking = rank_classes([scored.evidence for scored in scored_classes], exhaustive=layout.labels.exhaustive)
-        shown = _simplest(scored_classes, float(ranking.null_distribution.max(initial=-np.inf)))
-        spectral = any(searched.gammas for searched in material.classes if isinstance(searched, KernelClass))
+        bin_stream, label_stream, sample_stream = rng.spawn(3)
+        if self.reads_once(pool):
+            layout, bins = Layout.by_position(pool.m, pool.n, bin_stream, target=self.bins, held=not pool.streamed)
+            layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
+            contest = self._compete_in_one_pass(pool, layout, bins, options.memory_limit, sample_stream)
+        else:
+            layout = Layout.cut(pool.m, pool.n, pool.design, bin_stream, target=self.bins)
+            layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
+            contest = self.compete(pool, layout, options.memory_limit, sample_stream)
+        ranking = contest.ranking
+        shown = _simplest(contest.classes, float(ranking.null_distribution.max(initial=-np.inf)))
         return self.conclude(
             pool,
             options,
             ranking,
             tested_sizes=(layout.m, layout.n),
             kernel=None if shown is None else shown.kernel,
-            preparation=preparations[None if shown is None else shown.of.searched.scale],
+            preparation=contest.preparations[None if shown is None else shown.of.searched.scale],
             notes=layout.left_out,
-            evidence=self._evidence(pool, material),
-            engine=Engine.of(
-                layout,
-                view.count if spectral or view.linear else None,
-                view.variance_rows if spectral else None,
-                linear=view.linear,
+            evidence=(
+                Evidence(contest.sample, sample_of=sum(pool.sizes))
+                if pool.streamed
+                else Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout)
             ),
+            engine=contest.engine,
             classes=tuple(
                 replace(scored.reported, selected=shown.member) if shown is not None and scored is shown.of else scored.reported
-                for scored in scored_classes
+                for scored in contest.classes
             ),
         )
+
+    def compete(self, pool: Pool, layout: Layout, memory_limit: int, rng: np.random.Generator) -> Contest:
+        """Score all classes under every labeling of a layout, of two samples or of several, and rank the best."""
+        order = rng.permutation(sum(pool.sizes))
+        strata = None if pool.design is None else pool.design.strata[pool.design.unit[order]]
+        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in SCALES}
+        views = self._views(pool, preparations, layout, order, memory_limit, strata)
+        classes = without_twins(self.classes_for(pool), preparations)
+        return self._conclude_contest(pool, classes, preparations, views, partial(column_sums, pool, preparations[None], layout))
+
+    @property
+    def batch_rows(self) -> int | None:
+        """Pools of more rows are read once, in any order."""
+        return self.pair_rows
+
+    def reads_once(self, pool: Pool) -> bool:
+        """Whether the rows of a pool are read once, in any order, instead of as often as classes ask for them."""
+        return sum(pool.sizes) > self.pair_rows and pool.design is None and pool.preprocess is None
+
+    def _compete_in_one_pass(
+        self, pool: Pool, layout: Layout, bins: PositionBins, memory_limit: int, rng: np.random.Generator
+    ) -> Contest:
+        """Score all classes by what one pass over the rows found.
+
+        Everything that must be known before is of a sample of rows, the first ones of a keyed order of all.
+        """
+        total = sum(pool.sizes)
+        count = min(total, max(SAMPLE_ROWS, self.landmarks or 0, self.covariance_rows or 0))
+        drawn = KeyedPermutation.draw(total, rng).positions(np.arange(count))
+        rows = np.sort(drawn)
+        sample = pool if count == total and not pool.streamed else pool.take(rows)
+        if count < total:
+            sample = replace(sample, open_ended=True)
+        preparations = {scale: Preparation.fit(sample, scale=scale) for scale in SCALES}
+        views = self._views(sample, preparations, layout, np.searchsorted(rows, drawn), memory_limit)
+        classes = without_twins(self.classes_for(pool), preparations)
+        cells: tuple[Cells, ...] = ()
+        if any(isinstance(searched, ClassOfColumns) for searched in classes):
+            cells = cells_of(columns_of(sample, preparations[None]), sample, layout.count)
+        by_geometry = _by_geometry(classes).items()
+        groups = [KernelGroup.of(scale, views[scale], [searched.grid for searched in some]) for (scale, _), some in by_geometry]
+        fixed = [KernelGroup.of_kernel(views[None], kernel) for kernel in self.fixed]
+        plan = OnePass(bins, preparations, (*groups, *fixed), cells)
+        summary = summarise(plan, pool.blocks(), total, memory_limit)
+        sketches: dict[str | None, dict[object, Sketch]] = {scale: {} for scale in SCALES}
+        for group, sums in zip(plan.groups, summary.sums, strict=True):
+            sketches[group.scale] |= group.sketches(views[group.scale], sums)
+        varied = rows_alone(sample, views[None].order[: self.covariance_rows or COVARIANCE_ROWS])
+        read_columns = partial(counted_columns, cells, summary.cells, varied, layout)
+        views = {scale: replace(view, sketches=sketches[scale]) for scale, view in views.items()}
+        return self._conclude_contest(sample, classes, preparations, views, read_columns)
+
+    def _conclude_contest(
+        self,
+        sample: Pool,
+        classes: Sequence[CompetingClass],
+        preparations: Mapping[str | None, Preparation],
+        views: Views,
+        read_columns: Callable[[], ColumnSums],
+    ) -> Contest:
+        """Score classes and rank the best."""
+        view, layout = views[None], views[None].layout
+        members = self.members(classes, views, read_columns)
+        scored_classes = tuple(_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in members)
+        ranking = rank_classes([scored.evidence for scored in scored_classes], exhaustive=layout.labels.exhaustive)
+        spectral = any(searched.gammas for searched in classes if isinstance(searched, KernelClass))
+        engine = Engine.of(
+            layout,
+            view.count if spectral or view.linear else None,
+            view.variance_rows if spectral else None,
+            linear=view.linear,
+        )
+        return Contest(ranking, scored_classes, preparations, engine, sample)
+
+    def _views(
+        self,
+        pool: Pool,
+        preparations: Mapping[str | None, Preparation],
+        layout: Layout,
+        order: Rows,
+        memory_limit: int,
+        strata: Rows | None = None,
+    ) -> Views:
+        """Return a pool in the coordinates of each preparation."""
+        sizes = (landmark_count(len(layout.rows), self.landmarks, self.pair_rows), strata, self.pair_rows, self.covariance_rows)
+        return {
+            scale: View(partial(fitted.transform, pool), layout, order, memory_limit, *sizes)
+            for scale, fitted in preparations.items()
+        }
 
     def classes_for(self, pool: Pool) -> Sequence[CompetingClass]:
         """Return the classes that compete on a pool; columns as they came are not what is compared after a transformer."""
@@ -171,86 +263,6 @@ class FullSampleTest(Procedure):
                 preprocess=ParameterReference("preprocess"),
             )
         return classes
-
-    def _evidence(self, pool: Pool, material: _Material) -> Evidence:
-        """Return the data to explain: a sample, where rows were read and not kept."""
-        if pool.streamed:
-            return Evidence(material.pool, sample_of=sum(pool.sizes))
-        layout = material.layout
-        return Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout)
-
-    @property
-    def batch_rows(self) -> int | None:
-        """Pools of more rows are read once, in any order."""
-        return self.pair_rows
-
-    def reads_once(self, pool: Pool) -> bool:
-        """Whether the rows of a pool are read once, in any order, instead of as often as classes ask for them."""
-        return sum(pool.sizes) > self.pair_rows and pool.design is None and pool.preprocess is None
-
-    def _by_rows(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> _Material:
-        """Return units of rows, and the pool as it is."""
-        bin_stream, label_stream, sample_stream = rng.spawn(3)
-        layout = Layout.cut(pool.m, pool.n, pool.design, bin_stream, target=self.bins)
-        layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
-        order = sample_stream.permutation(pool.m + pool.n)
-        strata = None if pool.design is None else pool.design.strata[pool.design.unit[order]]
-        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in SCALES}
-        views = self._views(pool, preparations, layout, order, options, strata)
-        classes = without_twins(self.classes_for(pool), preparations)
-        return _Material(pool, layout, preparations, views, classes, partial(column_sums, pool, preparations[None], layout))
-
-    def _by_position(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> _Material:
-        """Return bins that positions decide, and what one pass over the rows found.
-
-        Everything that must be known before is of a sample of rows, the first ones of a keyed order of all.
-        """
-        bin_stream, label_stream, sample_stream = rng.spawn(3)
-        layout, bins = Layout.by_position(pool.m, pool.n, bin_stream, target=self.bins, held=not pool.streamed)
-        layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
-        total = pool.m + pool.n
-        drawn = KeyedPermutation.draw(total, sample_stream).positions(np.arange(min(total, self._sample_rows)))
-        rows = np.sort(drawn)
-        sample = pool if len(rows) == total and not pool.streamed else pool.take(rows)
-        if len(rows) < total:
-            sample = replace(sample, open_ended=True)
-        preparations = {scale: Preparation.fit(sample, scale=scale) for scale in SCALES}
-        views = self._views(sample, preparations, layout, np.searchsorted(rows, drawn), options)
-        classes = without_twins(self.classes_for(pool), preparations)
-        cells: tuple[Cells, ...] = ()
-        if any(isinstance(searched, ClassOfColumns) for searched in classes):
-            cells = cells_of(columns_of(sample, preparations[None]), sample, layout.count)
-        by_geometry = _by_geometry(classes).items()
-        groups = [KernelGroup.of(scale, views[scale], [searched.grid for searched in some]) for (scale, _), some in by_geometry]
-        fixed = [KernelGroup.of_kernel(views[None], kernel) for kernel in self.fixed]
-        plan = OnePass(bins, preparations, (*groups, *fixed), cells)
-        summary = summarise(plan, pool.blocks(), total, options.memory_limit)
-        sketches: dict[str | None, dict[object, Sketch]] = {scale: {} for scale in SCALES}
-        for group, sums in zip(plan.groups, summary.sums, strict=True):
-            sketches[group.scale] |= group.sketches(views[group.scale], sums)
-        varied = rows_alone(sample, views[None].order[: self.covariance_rows or COVARIANCE_ROWS])
-        read_columns = partial(counted_columns, cells, summary.cells, varied, layout)
-        views = {scale: replace(view, sketches=sketches[scale]) for scale, view in views.items()}
-        return _Material(sample, layout, preparations, views, classes, read_columns)
-
-    @property
-    def _sample_rows(self) -> int:
-        return max(SAMPLE_ROWS, self.landmarks or 0, self.covariance_rows or 0)
-
-    def _views(
-        self,
-        pool: Pool,
-        preparations: Mapping[str | None, Preparation],
-        layout: Layout,
-        order: Rows,
-        options: RunOptions,
-        strata: Rows | None = None,
-    ) -> Views:
-        sizes = (landmark_count(len(layout.rows), self.landmarks, self.pair_rows), strata, self.pair_rows, self.covariance_rows)
-        return {
-            scale: View(partial(fitted.transform, pool), layout, order, options.memory_limit, *sizes)
-            for scale, fitted in preparations.items()
-        }
 
     def members(
         self, classes: Sequence[CompetingClass], views: Views, read_columns: Callable[[], ColumnSums]
@@ -279,18 +291,6 @@ class FullSampleTest(Procedure):
                 yield from zip(pairwise, pairwise_members(view, [searched.grid for searched in pairwise]), strict=True)
             if landmark:
                 yield from zip(landmark, landmark_members(view, [searched.grid for searched in landmark]), strict=True)
-
-
-@dataclass(frozen=True, eq=False)
-class _Material:
-    """What classes are computed from."""
-
-    pool: Pool  # the rows in memory: all of them, or a sample of those that are not
-    layout: Layout
-    preparations: Mapping[str | None, Preparation]
-    views: Views
-    classes: Sequence[CompetingClass]
-    read_columns: Callable[[], ColumnSums]
 
 
 def _by_geometry(classes: Sequence[CompetingClass]) -> dict[tuple[str | None, tuple[object, ...]], list[KernelClass]]:
@@ -326,6 +326,17 @@ class _ScoredClass:
             penalty=evidence.penalty,
         )
         return cls(searched, reported, evidence, members.kernel)
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """All classes, scored under common labelings, and the rank of the best."""
+
+    ranking: Ranking
+    classes: tuple[_ScoredClass, ...]
+    preparations: Mapping[str | None, Preparation]  # of raw and of standardised coordinates
+    engine: Engine
+    sample: Pool  # the rows in memory: all of them, or a sample of those that are read and not held
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,10 @@ from scipy import special
 
 from cpmmd.core.arrays import Array, Floating, Labels, Objects, Rows
 from cpmmd.data.pool import Pool
-from cpmmd.data.preparation import MAX_LEVELS, MISSING, OTHER, Preparation
+from cpmmd.data.preparation import MAX_FEATURES, MAX_LEVELS, MISSING, OTHER, Preparation
 from cpmmd.data.table import SECONDS_A_DAY
 from cpmmd.draws.layout import Layout
-from cpmmd.evidence import normal_scores, tail_of, tail_scores
+from cpmmd.evidence import normal_scores, sum_or_largest, tail_of, tail_scores
 from cpmmd.statistics.samples import Sample
 from cpmmd.statistics.strata import FEWEST, Features, Statistic, Strata, UnitSums
 
@@ -96,11 +96,21 @@ def _patches(pool: Pool, encoded: dict[str, list[int]]) -> Iterable[DataColumn]:
 
 
 @dataclass(frozen=True, eq=False)
+class Rare:
+    """What a category says beyond its frequent levels: new levels of a later sample are rare in the pool, and on one side."""
+
+    classes: Rows  # of each row: its level, those of single rows together, neighbours in frequency together where they are many
+    count: int  # number of classes
+    rarity: Array  # of each row: one over the number of rows that have its level
+
+
+@dataclass(frozen=True, eq=False)
 class Levels:
     """A category as codes: the level of each row, rare levels under one name, missing values under theirs."""
 
     names: tuple[str, ...]
     codes: Rows
+    rare: Rare | None = None  # where levels share a name
 
 
 def category_levels(values: Objects) -> Levels:
@@ -115,8 +125,23 @@ def category_levels(values: Objects) -> Levels:
         kept = ranked
     position = np.full(len(names), len(kept))
     position[kept] = np.arange(len(kept))
-    rest = (OTHER,) if len(kept) < len(names) else ()
-    return Levels((*(names[i] for i in kept), *rest), position[codes])
+    if len(kept) == len(names):
+        return Levels(tuple(names[i] for i in kept), position[codes])
+    classes = _rare_classes(counts[ranked])[np.argsort(ranked)][codes]
+    rare = Rare(classes, int(classes.max()) + 1, 1 / counts[codes])
+    return Levels((*(names[i] for i in kept), OTHER), position[codes], rare if rare.count > 1 else None)
+
+
+def _rare_classes(counts: Rows) -> Rows:
+    """Return the class of each level, the most frequent first: its own, or that of its neighbours where levels are too many."""
+    own = np.arange(len(counts))
+    several = int(np.count_nonzero(counts > 1))
+    frequent = MAX_FEATURES - MAX_FEATURES // 4
+    if several >= MAX_FEATURES:
+        left = several - frequent
+        own[frequent:several] = frequent + np.arange(left) * (MAX_FEATURES - 1 - frequent) // left
+    own[several:] = min(several, MAX_FEATURES - 1)
+    return own
 
 
 def number_values(pool: Pool, rows: Rows, column: DataColumn) -> Array:
@@ -196,20 +221,33 @@ def _missing_features(count: int, there: Rows, sums: UnitSums) -> list[Features]
 
 
 def level_features(levels: Levels, sums: UnitSums) -> list[Features]:
-    """Return the features of a category: the chi-square of its levels, and the single level that changed most."""
-    counts = sums.counts(levels.codes, len(levels.names))
-    shares = counts.sum(axis=0) / counts.sum()
-    if len(shares) < 2:
-        return []
-    statistics: dict[str, Statistic] = {"levels": lambda D: (D**2) @ (1 / shares)}
+    """Return the features of a category: the chi-square of its levels, and the single level that changed most.
+
+    Where levels share a name, all of them are looked at as well: a chi-square of their classes, and how rare a row's level is.
+    """
+    counts, rare = sums.counts(levels.codes, len(levels.names)), levels.rare
+    shares, first = counts.sum(axis=0) / counts.sum(), 0 if rare is None else 1  # sums come before counts
+    own, whole = slice(first, first + len(shares)), [counts]
+    statistics: dict[str, Statistic] = {}
+    if len(shares) > 1:
+        statistics["levels"] = lambda D: (D[:, own] ** 2) @ (1 / shares)
     if len(shares) > 2:
         variances = sums.level_variances(counts)
-        varies = variances > 0  # inside strata, a level that all or no rows have says nothing
-        statistics["level"] = lambda D: (D[:, varies] ** 2 / variances[varies]).max(axis=1, initial=0.0)
-    if MISSING in levels.names:
-        position = levels.names.index(MISSING)
+        varies = np.flatnonzero(variances > 0)  # inside strata, a level that all or no rows have says nothing
+        statistics["level"] = lambda D: (D[:, first + varies] ** 2 / variances[varies]).max(axis=1, initial=0.0)
+    if len(shares) > 1 and MISSING in levels.names:
+        position = first + levels.names.index(MISSING)
         statistics[Change.MISSING] = lambda D: D[:, position] ** 2
-    return [sums.features(sums.of(), statistics, counts=counts)]
+    if rare is not None:
+        classes = sums.counts(rare.classes, rare.count)
+        weights = classes.sum() / classes.sum(axis=0)
+        whole.append(classes)
+        statistics["all levels"] = lambda D: (D[:, own.stop :] ** 2) @ weights
+        statistics["rarity"] = lambda D: D[:, 0] ** 2
+    if not statistics:
+        return []
+    rarity = None if rare is None else sums.of(rare.rarity)[:, None]
+    return [sums.features(sums.of(), statistics, sums=rarity, counts=np.hstack(whole))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,17 +339,32 @@ class ColumnScores:
 
 
 def score_columns(features: Sequence[Sequence[Features]], units: Layout) -> list[ColumnScores]:
-    """Return the scores of columns, each given by its features."""
-    differences = _differences(list(chain.from_iterable(features)), units)
+    """Return the scores of columns, each given by its features; of several samples by those of each against all others."""
+    functions = list(chain.from_iterable(features))
+    apart = [_differences(functions, layout) for layout in units.against or (units,)]
+    shares = [1 - layout.first / layout.count for layout in units.against]
     scored: list[ColumnScores] = []
     for start in range(0, len(features), SCORED):
         named: list[dict[str, Array]] = []
         for own in features[start : start + SCORED]:
-            named.append({})
-            for functions, D in zip(own, differences, strict=False):  # later differences belong to the next columns
-                named[-1] |= {name: statistic(D) for name, statistic in functions.statistics.items()}
+            values = [_statistics(own, differences) for differences in apart]
+            named.append({name: _joined([some[name] for some in values], shares) for name in values[0]})
         scored += _scores(named, len(units.labels))
     return scored
+
+
+def _statistics(own: Sequence[Features], differences: Iterator[Array]) -> dict[str, Array]:
+    """Return the statistics of a column under every permutation, by what they detect; later differences are of other columns."""
+    return {
+        name: statistic(D)
+        for functions, D in zip(own, differences, strict=False)
+        for name, statistic in functions.statistics.items()
+    }
+
+
+def _joined(apart: Sequence[Array], shares: Sequence[float]) -> Array:
+    """Return a statistic of two samples as it is, and one of several from those of each against all others."""
+    return sum_or_largest([values[None] for values in apart], shares)[0] if shares else apart[0]
 
 
 def _scores(named: Sequence[dict[str, Array]], count: int) -> Iterator[ColumnScores]:

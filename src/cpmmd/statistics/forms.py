@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import ClassVar
@@ -29,6 +29,7 @@ from cpmmd.core.arrays import Array, Floating, Rows
 from cpmmd.core.parallel import map_threads
 from cpmmd.draws.labels import BLOCK_BYTES, CHUNK_BYTES, Relabelings
 from cpmmd.draws.layout import Layout, sum_rows
+from cpmmd.evidence import sum_or_largest, without_rounding
 from cpmmd.kernels.scaled import cut
 from cpmmd.statistics import mmd
 
@@ -36,11 +37,14 @@ PANELS = 4  # at most, of the triangular product
 PANEL_ROWS = 48  # at least
 COPIED_BYTES = 32 * 2**20  # a matrix of which panels are copied all at once
 PIECE_ROWS = 256  # relabelings of one product
+ROUNDING = 1e-7  # of what is taken off a statistic: where relabelings differ by no more, they do not differ
 SHARED_ROWS = 500  # of a matrix, from which threads share the pieces: below, starting them takes longer
 
 
 def form_of(layout: Layout) -> Form:
     """Return the form that the squared MMD has for a layout."""
+    if layout.against:
+        return Several(layout)
     if layout.strata is None:
         return Free(layout)
     general = General(layout)
@@ -73,6 +77,19 @@ class Form(ABC):
     def whole_pool(self) -> bool:
         """Whether the principal directions of all rows are taken as they are, not through landmarks, where rows are few."""
         return True
+
+    @property
+    @abstractmethod
+    def precision(self) -> float:
+        """What the squared MMD is multiplied by for its noise to be that of a sample of one row: m n / (m + n) of alike rows."""
+
+    def statistics(self, sums: Floating, rounding: float) -> tuple[Array, float]:
+        """Return the statistic of every labeling from a kernel's sums over pairs of units, which are overwritten.
+
+        Values that differ by no more than ``rounding`` of the size of the sums are equal; what that is is returned as well.
+        """
+        close = rounding * self.scale * float(np.linalg.norm(sums))
+        return without_rounding(self.centre(sums).values(self.layout.labels), close), close
 
     @abstractmethod
     def centre(self, sums: Floating) -> Centred:
@@ -133,6 +150,10 @@ class Free(Form):
     @property
     def scale(self) -> float:
         return mmd.quadratic_constant(self.layout.m, self.layout.n)
+
+    @property
+    def precision(self) -> float:
+        return self.layout.m * self.layout.n / len(self.layout.rows)
 
     @property
     def whole_pool(self) -> bool:
@@ -214,12 +235,20 @@ class _WeightedForm(Form):
         return np.asarray(self._per_stratum(self.layout.counts.astype(np.float64)))
 
     @cached_property
-    def _shares(self) -> Array:
-        """What each stratum's difference is weighed by: its precision, were all units of one size."""
+    def _precisions(self) -> Array:
+        """The precision of each stratum's difference, were all units of one size."""
         of_x = self._per_stratum(self.layout.of_x.astype(np.float64))
         units = self._per_stratum(np.ones(self.layout.count))
-        precision = self._rows * of_x * (units - of_x) / units**2
-        return np.asarray(precision / precision.sum())
+        return np.asarray(self._rows * of_x * (units - of_x) / units**2)
+
+    @cached_property
+    def _shares(self) -> Array:
+        """What each stratum's difference is weighed by."""
+        return np.asarray(self._precisions / self._precisions.sum())
+
+    @property
+    def precision(self) -> float:
+        return float(self._precisions.sum())
 
     @property
     def has_equal_counts(self) -> bool:
@@ -325,7 +354,7 @@ class _ByUnit(_WeightedForm):
         """Return a and b for each unit (columns), under each of those labelings."""
         of_x = self._per_stratum(self._counted_labels(labels) * self.layout.counts.astype(labels.dtype), axis=1)
         below = (self._shares / (self._rows - of_x)).astype(labels.dtype)
-        above = (self._shares / of_x).astype(labels.dtype) + below
+        above = np.divide(self._shares, of_x, out=np.zeros_like(of_x, np.float64), where=of_x > 0).astype(labels.dtype) + below
         return above[:, self._strata], below[:, self._strata]
 
     def weights(self, labels: Floating) -> Floating:
@@ -385,6 +414,91 @@ class EqualCounts(_ByUnit):
         linear = block @ (2 * above * below * centred.within).astype(block.dtype) - np.sum(below**2 * centred.within)
         block *= above.astype(block.dtype)
         return np.asarray(quadratic_forms(centred.matrix, block) + linear)
+
+
+@dataclass(frozen=True, eq=False)
+class Several(Form):
+    """Several samples, by the squared MMD of each against all others.
+
+    For rows that are all alike, the sum of (1 - n_a / N) n_a (N - n_a) / N MMD2 of sample a against the others is, but for terms
+    of order 1 / n, the sum over all pairs of samples of n_a n_b / N MMD2 of one against the other: the analysis of variance in
+    feature space. It is best where all samples differ, the largest of its terms where one does, so that the larger of both scores
+    is the statistic. Two samples have one term twice.
+    """
+
+    @cached_property
+    def forms(self) -> tuple[Form, ...]:
+        """The form of each sample against all others."""
+        return tuple(map(form_of, self.layout.against))
+
+    @property
+    def _first(self) -> Form:
+        return self.forms[0]
+
+    @property
+    def unbiased(self) -> bool:  # type: ignore[override]
+        return self._first.unbiased
+
+    @property
+    def sees_diagonal(self) -> bool:  # type: ignore[override]
+        return self._first.sees_diagonal
+
+    @property
+    def scale(self) -> float:
+        return max(form.scale for form in self.forms)
+
+    @property
+    def precision(self) -> float:
+        return sum(form.precision for form in self.forms)
+
+    @property
+    def whole_pool(self) -> bool:
+        return self._first.whole_pool
+
+    def joined(self, apart: Sequence[Array]) -> Array:
+        """Return one statistic from those of each sample against all others."""
+        shares = [1 - units[0] / sum(units) for units in (layout.units for layout in self.layout.against)]
+        weights = [form.precision * share for form, share in zip(self.forms, shares, strict=True)]
+        return sum_or_largest(apart, weights)
+
+    def apart(self, sums: Floating, rounding: float) -> list[Array]:
+        """Return the squared MMD of each sample against all others, from a kernel's sums over units, which are overwritten."""
+        size, centred = float(np.linalg.norm(sums)), self._first.centre(sums)  # which takes no notice of labels
+        return [
+            without_rounding(replace(centred, form=form).values(form.layout.labels), rounding * form.scale * size)
+            for form in self.forms
+        ]
+
+    def statistics(self, sums: Floating, rounding: float) -> tuple[Array, float]:
+        return self.joined([values[None] for values in self.apart(sums, rounding)])[0], 0.0
+
+    def centre(self, sums: Floating) -> Centred:
+        return replace(self._first.centre(sums), form=self)
+
+    def of_labels(self, centred: Centred, block: Floating) -> Array:
+        """Return what labelings of the first sample against all others give."""
+        return self._first.of_labels(centred, block)
+
+    def centre_rows(self, values: Array) -> Array:
+        return self._first.centre_rows(values)
+
+    def centre_pairs(self, K: Array, offset: Array) -> Array:
+        return self._first.centre_pairs(K, offset)
+
+    def sum_centred(self, features: Array) -> Array:
+        return self._first.sum_centred(features)
+
+    def centre_features(self, sums: Array, offset: Array) -> Array:
+        return self._first.centre_features(sums, offset)
+
+    def features_apart(self, sums: Array, weights: Array) -> list[Array]:
+        """Return the squared MMD of weighted features of each sample against all others."""
+        found = (form.of_features(sums, weights) for form in self.forms)
+        return [without_rounding(values, ROUNDING * taken_off) for values, taken_off in found]
+
+    def of_features(self, sums: Array, weights: Array) -> tuple[Array, Array]:
+        joined = self.joined(self.features_apart(sums, weights))
+        return joined, np.zeros((len(joined), 1))
 
 
 def quadratic_forms(centred: Floating, W: Floating) -> Array:

@@ -196,7 +196,7 @@ class Strata:
     @staticmethod
     def of(pool: Pool, rows: Rows, units: Layout | None = None) -> Strata:
         """Return the strata of some rows of a pool; ``units`` are the permuted units, if they consist of these rows."""
-        design, labels, own = pool.design, rows < pool.m, np.arange(len(rows))
+        design, labels, own = pool.design, rows < pool.sizes[0], np.arange(len(rows))
         of_row, paired, clustered = np.zeros(len(rows), dtype=np.intp), False, False
         if design is not None:
             own, paired, clustered = design.unit[rows], design.kind == PAIR, design.size < len(design.unit)
@@ -236,7 +236,7 @@ class Strata:
         keys, first, cell = np.unique(unit_of_row(units) * self.count + self.of_row, return_index=True, return_inverse=True)
         _, row = np.unique(self.unit, return_index=True)  # the first of each unit
         of_x, of_y = (np.bincount(self.of_row[row][self.labels[row] == x], minlength=self.count) for x in (True, False))
-        lone = (of_x == 1) & (of_y == 1)
+        lone = (of_x == 1) & (of_y == 1) & (not units.against)
         return CellSums(cell.ravel(), len(keys), keys // self.count, keys % self.count, self.labels[first], lone)
 
     def weights(self, of: Labels) -> Array:

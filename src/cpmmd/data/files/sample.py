@@ -14,6 +14,7 @@ from cpmmd.core.text import pluralize
 from cpmmd.data.files.input_file import column, polars
 from cpmmd.data.files.options import ReadOptions
 from cpmmd.data.numbers import Values
+from cpmmd.data.texts import EXPONENT, FRACTION, LIKE_AN_AMOUNT, NULLS, ZEROS, amount_pattern
 from cpmmd.errors import Field, InputError, Note, ParameterReference, name_some, unknown_name
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 Data: TypeAlias = "DataFrame | Values"
 
-NULLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "None", "NaT", "#N/A", "<NA>")
 MANY_LEVELS = 0.5  # share of different values above which a text column looks like an identifier
 MOST_GROUPS = 100
 UNITS_A_DAY = {"d": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -29,9 +29,6 @@ FIRST_DAY, END_DAY = -719_162, 2_932_897  # of the years 1 to 9999, counted from
 
 FEW_ROWS, PLAIN = 100, re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+)?")
 PADDED = r"^\s{2,}|\s$"  # one space after a separator is a style of writing tables
-# What looks like a number and is a code: leading zeros, or an exponent without a point or a sign, as no program writes one.
-ZEROS, EXPONENT, FRACTION = r"^0\d+$", r"^\d+[eE]\d+$", r"[.]|[eE][+-]"
-UNIT = r"[$€£¥₹₩₽₺%]|US\$|USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|kr|zł"
 BOOLEANS = (("true", "false"), ("True", "False"), ("TRUE", "FALSE"))  # of polars, pandas and R
 YEAR_2000, YEAR_2040 = 946_684_800, 2_208_988_800  # seconds since 1970
 # A number with a decimal comma.
@@ -43,9 +40,7 @@ NO_NUMBERS = {
         "dates; write 2024-12-31, or set {date_format}, with %b for a month's name"
     ),
     r"^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$": "times of day; write hours as a number, 10.5 for 10:30",
-    rf"^[+-]?(?:(?:{UNIT})\s?[+-]?\d[\d.,' ]*|\d[\d.,' ]*\s?(?:{UNIT}))$": (
-        "amounts whose decimal separator is not clear; set {decimal} for 1.234,50, or write 1234.5"
-    ),
+    LIKE_AN_AMOUNT: ("amounts whose decimal separator is not clear; set {decimal} for 1.234,50, or write 1234.5"),
 }
 # What most of a column's odd values look like -> what it seems to hold, and what to write instead; by the decimal separator.
 STYLES = {
@@ -167,7 +162,7 @@ def infer_types(
         series = column(frame, name)
         if name in options.text:
             series = series.cast(text).str.strip_chars()
-            columns.append(series.set(series == "", None).alias(name))
+            columns.append(series.set(series == "", None).cast(polars().Categorical).alias(name))  # as it is written, for good
             continue
         if series.dtype == text:
             series = _read_text(series, name, label, options, notes, wrong, typed=typed)
@@ -186,7 +181,7 @@ def _read_text(
     stripped = series.str.strip_chars()
     present = stripped.set(stripped.is_in(list(NULLS)), None)
     column = _meaning(present, name, label, options)
-    if column.wrong is not None and not typed:
+    if column.wrong is not None and (not typed or column.amounts):
         wrong.append(column.wrong)
         return column.values
     values, remarks = (present, []) if column.wrong is not None else (column.values, [column.remark] if column.remark else [])
@@ -224,6 +219,7 @@ class Meaning(NamedTuple):
     values: Series
     wrong: InputError | None = None
     remark: str = ""
+    amounts: bool = False  # whether it holds amounts, which are numbers also where a file has types
 
 
 def _meaning(present: Series, name: str, label: str, options: ReadOptions) -> Meaning:
@@ -252,7 +248,7 @@ def _meaning(present: Series, name: str, label: str, options: ReadOptions) -> Me
     others = present.filter(odd)
     for pattern, style in STYLES[options.decimal].items():
         if 2 * others.str.contains(pattern).sum() > len(others):
-            return Meaning(present, suspect(NOT_PLAIN.replace("STYLE", style), name, label))
+            return Meaning(present, suspect(NOT_PLAIN.replace("STYLE", style), name, label), amounts=pattern == LIKE_AN_AMOUNT)
     if not numeric:
         return Meaning(present)
     counts = {"numeric": pluralize(numeric, "number"), "others": pluralize(len(others), "other value")}
@@ -270,9 +266,7 @@ def _first_code(present: Series) -> str | None:
 def _amounts(present: Series, name: str, label: str, decimal: str) -> Meaning | None:
     """Return amounts of one unit as numbers, None where most values are no amounts."""
     pl = polars()
-    group = "," if decimal == "." else "."
-    number = rf"(?:\d+|\d{{1,3}}(?:[{group}' \u{{a0}}\u{{202f}}]\d{{3}})+)(?:[{decimal}]\d+)?"
-    pattern = rf"^[+-]?(?:({UNIT})\s?[+-]?{number}|{number}\s?({UNIT}))$"
+    pattern = amount_pattern(decimal)
     units = present.str.extract(pattern, 1)
     units = units.zip_with(units.is_not_null(), present.str.extract(pattern, 2))
     found = units.drop_nulls().unique(maintain_order=True).to_list()
@@ -288,7 +282,7 @@ def _amounts(present: Series, name: str, label: str, decimal: str) -> Meaning | 
             plain, remark=f"amounts in {found[0]} are read as numbers, {name_some([first])} as {plain.drop_nulls()[0]:g}"
         )
     row = int((odd if odd.any() else (units != found[0]).fill_null(value=False)).arg_max() or 0)
-    return Meaning(present, suspect(UNITS, name, label, unit=found[0], row=row + 1, first=_cut(present[row])))
+    return Meaning(present, suspect(UNITS, name, label, unit=found[0], row=row + 1, first=_cut(present[row])), amounts=True)
 
 
 def _epoch_unit(series: Series) -> str | None:
