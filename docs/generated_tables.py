@@ -26,6 +26,9 @@ LINES = {
     "beyond.md": lambda: beyond(),
     "binned.md": lambda: table(RESULTS / "binned_power.csv"),
     "selection.md": lambda: table(RESULTS / "selection_size.csv"),
+    "responses_power.md": lambda: responses("power"),
+    "responses_level.md": lambda: responses("level"),
+    "containers.md": lambda: table(RESULTS / "containers.csv"),
     "reference/named.md": lambda: named(),
     **field_tables.TABLES,
 }
@@ -86,6 +89,17 @@ def table(path: Path) -> str:
         head, *rows = list(csv.reader(file))
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def responses(what: str) -> str:
+    """Share of rejections of answers to prompts, with standard errors."""
+    rows = list(csv.DictReader((RESULTS / f"responses_{what}.csv").open()))
+    names = [name for name in rows[0] if f"{name}_error" in rows[0]]
+    lines = ["| change | answers a prompt | " + " | ".join(names) + " | draws |", "|" + " --- |" * (len(names) + 3)]
+    for row in rows:
+        shares = [f"{float(row[name]):.3g} ± {float(row[f'{name}_error']):.2g}" for name in names]
+        lines.append(f"| {row['change']} | {row['answers']} | {' | '.join(shares)} | {row['repetitions']} |")
+    return "\n".join(lines) + "\n"
 
 
 def beyond() -> str:

@@ -82,7 +82,7 @@ class Experiment:
                 f"loaded. Run it as 'python -m experiments run {self.id}', which sets {', '.join(FIXED)} first."
             )
         if not resume:
-            split_design_columns(self.journal(results))
+            keep_former(self.journal(results))
         table = self.study(repetitions).run(self.journal(results), n_jobs=1 if self.timed else jobs, progress=progress)
         self.publish(table, results)
         return table
@@ -136,7 +136,7 @@ def cell_of(claim: dict[str, Any]) -> dict[str, str]:
     return dict(part.split("=", 1) for part in claim["cell"].split(";"))
 
 
-def split_design_columns(path: Path) -> None:
+def keep_former(path: Path) -> None:
     """Rename a file, so that nothing is lost when its work is done again."""
     if path.exists():
         names = (path.with_name(f"{path.name}.{number}") for number in itertools.count(1))

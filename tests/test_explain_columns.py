@@ -556,3 +556,16 @@ def test_the_terminal_shows_that_correlations_differ(capsys):
     shown = capsys.readouterr().out
     for correlation in ("0.9989", "0.9990", "0.20", "0.60"):
         assert f" {correlation} " in shown
+
+
+def test_of_very_many_columns_those_with_the_smallest_pvalues_are_summarised(monkeypatch):
+    data = np.random.default_rng(31)
+    x, y = data.normal(size=(60, 12)), data.normal(size=(60, 12)) + np.repeat([1.5, 0.0], [5, 7])
+    whole = two_sample_test(x, y, n_permutations=199, rng=0).explain()
+    monkeypatch.setattr("cpmmd.explain.column_table.MOST_DESCRIBED", 3)
+    part = two_sample_test(x, y, n_permutations=199, rng=0).explain()
+    assert {column.name: column.pvalue for column in part.columns} == {column.name: column.pvalue for column in whole.columns}
+    assert part.columns[:5] == whole.columns[:5]  # all that differ
+    assert {column.distance for column in part.columns[5:]} == {0.0}
+    assert part.notes[-1] == "all 12 columns have a p-value; only the 5 with the smallest ones are summarised"
+    assert part.where == whole.where

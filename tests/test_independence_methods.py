@@ -94,6 +94,23 @@ def test_turns_are_pairings_inside_parts(sizes):
     assert found[0].tolist() == list(range(sum(sizes)))
 
 
+@pytest.mark.parametrize("count", [9, 11])  # two rounds of five turns; two and a part of a third
+def test_p_is_exact_under_turns_of_several_rounds(count):
+    # Any statistic of a pairing of five rows: each of the 120 pairings is as likely to be observed.
+    rng = np.random.default_rng(3)
+    value = dict(zip(permutations(range(5)), rng.permutation(120), strict=True))
+    runs, ranks = 6000, np.zeros(count + 1)
+    for _ in range(runs):
+        observed = rng.permutation(5)
+        found = [value[tuple(observed[p].tolist())] for p in partners_of(Shifts.draw([np.arange(5)[:, None]], count, rng))]
+        ranks[np.count_nonzero(np.array(found) >= found[0]) - 1] += 1
+    cumulative, levels = np.cumsum(ranks) / runs, np.arange(1, count + 2) / (count + 1)
+    error = 4 * np.sqrt(levels * (1 - levels) / runs)
+    assert (cumulative <= levels + error).all()
+    # Pairings of different rounds coincide now and then, which makes p a little too large, never much.
+    assert (cumulative >= levels - error - 0.06).all()
+
+
 def test_many_rows_share_the_places_of_a_cycle():
     draws = Shifts.draw([np.arange(5003)[:, None]], 199, np.random.default_rng(0))
     (some,) = draws.rounds

@@ -205,7 +205,7 @@ BAD = {
     "scalar": (3.0, np.ones((5, 1)), "array of rows"),
     "ragged": ([[1, 2], [3]], np.ones((5, 2)), "rectangular|real numbers"),
     "kinds": (pl.DataFrame({"a": [1, 2]}), pl.DataFrame({"a": ["u", "v"]}), "one kind"),
-    "list column": (pl.DataFrame({"a": [[1], [2]]}), pl.DataFrame({"a": [[1], [2]]}), "type List"),
+    "ragged lists": (pl.DataFrame({"a": [[1], [2, 3]]}), pl.DataFrame({"a": [[1], [2]]}), "one length.*1 to 2 values"),
     "lazy": (pl.LazyFrame({"a": [1, 2]}).select("b"), pl.DataFrame({"a": [1, 2]}), "could not be read by polars"),
     "image shapes": (np.zeros((5, 2, 3)), np.zeros((5, 3, 2)), "one shape"),
     "frame and array": (pl.DataFrame({"a": ["u", "v"]}), np.ones((2, 1)), "both samples as data frames"),

@@ -288,7 +288,7 @@ def test_a_result_speaks(tmp_path):
     result = k_sample_test({"north": NORTH, "south": SOUTH, "east": EAST}, rng=0)
     assert result.reject
     assert str(result).splitlines()[0] == "The samples differ (p = 0.001 <= 0.05)."
-    assert "east differs from all other samples, which show no difference." in str(result)
+    assert "east differs from all others, among which no difference was found." in str(result)
     explanation = result.explain()
     assert explanation is result.explain()
     assert [column.name for column in explanation.differing] == ["v"]
@@ -316,6 +316,29 @@ def test_a_list_and_a_mapping_give_the_same_answer():
     assert [pair.adjusted for pair in listed.pairs] == [pair.adjusted for pair in named.pairs]
     again = k_sample_test(frames, rng=3, n_jobs=2)
     np.testing.assert_array_equal(listed.null_distribution, again.null_distribution)
+
+
+def test_samples_that_fall_into_sets_are_listed_by_them():
+    rng = np.random.default_rng(0)
+    samples = {name: rng.normal(size=(60, 1)) + 3 * (name in "bde") for name in "abcde"}
+    found = k_sample_test(samples, rng=0)
+    assert found.explain().sentence.startswith(
+        "Samples of different sets differ, and no difference was found within a set: a and c; b, d and e."
+    )
+    shifted = {name: rng.normal(size=(60, 1)) + shift for name, shift in zip("abc", (0, 3, 6), strict=True)}
+    assert "All samples differ from each other." in str(k_sample_test(shifted, rng=0))
+    between = {name: rng.normal(size=(40, 1)) + shift for name, shift in zip("abc", (0, 0.35, 0.8), strict=True)}
+    assert "1 of 3 pairs differs: a v c." in str(k_sample_test(between, rng=0))
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_a_column_of_one_table_says_which_sample_a_row_is_of(numbers):
+    frames = {"2": NORTH, "10": SOUTH, "11": EAST} if numbers else {"a": NORTH, "b": SOUTH, "c": EAST}
+    table = pd.concat([frame.assign(site=int(name) if numbers else name) for name, frame in frames.items()])
+    split, given = k_sample_test(table, by="site", rng=0), k_sample_test(frames, rng=0)
+    assert split.names == tuple(frames)
+    np.testing.assert_array_equal(split.null_distribution, given.null_distribution)
+    assert "by='site'" in split.call
 
 
 def test_pairs_are_not_compared_where_the_test_of_all_does_not_reject():
@@ -365,6 +388,17 @@ def test_blocks_and_missing_values():
     np.testing.assert_allclose(column.values, [frame["w"].isna().mean() for frame in samples])
 
 
+def test_a_transformer_comes_first():
+    from sklearn.decomposition import PCA
+
+    rng = np.random.default_rng(0)
+    samples = [rng.normal(size=(40, 6)) + shift * np.eye(6)[2] for shift in (0, 0, 1.5)]
+    result = k_sample_test(samples, preprocess=PCA(3), rng=0)
+    assert {pair.names for pair in result.differing} == {("sample 1", "sample 3"), ("sample 2", "sample 3")}
+    assert [column.name for column in result.explain().differing] == ["2"]
+    assert not any("column" in scored.label for scored in result.classes)
+
+
 def test_large_samples_are_binned():
     rng = np.random.default_rng(0)
     samples = [rng.normal(size=(2500, 2)) + shift for shift in (0, 0, 0.2)]
@@ -378,7 +412,11 @@ def test_large_samples_are_binned():
     [
         ([NORTH], {}, "at least two samples. Got 1"),
         ([], {}, "at least two samples. Got 0"),
-        (NORTH, {}, "must be a list of samples, or a mapping from names to samples"),
+        (NORTH, {}, "must be a list of samples, a mapping from names to samples, or a table with the column that splits it"),
+        (NORTH, {"by": "site"}, "Unknown column"),
+        ([NORTH, SOUTH], {"by": "c"}, "must be one table where a column splits it"),
+        (NORTH.assign(c=None), {"by": "c"}, "must have a value in every row"),
+        (NORTH.assign(c="p"), {"by": "c"}, "at least two samples. Got 1"),
         (np.zeros((3, 4, 2)), {}, "must be a list of samples"),
         ([NORTH, SOUTH[:1], EAST], {}, "Each sample must have at least 2 rows. Sample 2 has 1"),
         ({"n": NORTH, "south west": SOUTH[:1]}, {}, "The sample 'south west' has 1"),

@@ -124,8 +124,8 @@ def test_arrow_columns_without_a_type_get_a_sentence():
         two_sample_test(pa.table({"a": pa.nulls(5)}), pa.table({"a": pa.nulls(5)}))
 
 
-def test_cells_that_hold_arrays_get_a_sentence():
-    frame = pd.DataFrame({"a": pd.Series([np.arange(3)] * 5, dtype=object)})
+def test_cells_that_hold_arrays_of_different_lengths_get_a_sentence():
+    frame = pd.DataFrame({"a": pd.Series([np.arange(k) for k in range(1, 6)], dtype=object)})
     with pytest.raises(CpmmdError, match="'a' of sample x"):
         two_sample_test(frame, frame)
 

@@ -10,7 +10,17 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from cpmmd import ColumnsClass, CpmmdError, DriftDetector, DriftMonitor, FullSampleTest, MedianTest, two_sample_test
+from cpmmd import (
+    ColumnsClass,
+    CpmmdError,
+    DriftDetector,
+    DriftMonitor,
+    FullSampleTest,
+    MedianTest,
+    power_from_pilot,
+    run_many,
+    two_sample_test,
+)
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from helpers import most_rejections
@@ -123,11 +133,85 @@ def test_detectors_with_an_example_and_monitors_take_one(tmp_path):
     detector.fit(numbers(rng, 200), example=numbers(rng, 100) + 1)
     assert detector.test(numbers(rng) + 1).reject
     assert detector.preparation_.transformer.n_components_ == 10
-    with pytest.raises(CpmmdError, match="cannot be saved"):
+    with pytest.raises(CpmmdError, match=r"whose kernel was chosen with preprocess=\.\.\. cannot be saved"):
         detector.save(tmp_path / "detector.cpmmd")
     monitor = DriftMonitor("median", preprocess=PCA(10), n_permutations=999, rng=0).fit(numbers(rng, 200))
     assert not monitor.update(numbers(rng)).alarm
     assert [monitor.update(numbers(rng) + 1) for _ in range(3)][-1].alarm
+
+
+@pytest.mark.parametrize("kind", [DriftDetector, DriftMonitor])
+def test_a_file_goes_on_with_the_transformer_that_it_was_saved_with(kind, tmp_path):
+    rng, path = np.random.default_rng(8), tmp_path / "file.cpmmd"
+    steps = make_pipeline(FunctionTransformer(np.tanh), PCA(10))
+    fitted = kind("median", preprocess=steps, n_permutations=99, rng=0).fit(numbers(rng))
+    fitted.save(path)
+    batch = numbers(rng)
+    loaded = kind.load(path, preprocess=make_pipeline(FunctionTransformer(np.tanh), PCA(10)))
+    pvalues = [one.test(batch).pvalue if kind is DriftDetector else one.update(batch).pvalue for one in (fitted, loaded)]
+    assert pvalues[0] == pvalues[1]
+    with pytest.raises(CpmmdError, match=r"Load it in Python with preprocess=Pipeline\(.*Got nothing\."):
+        kind.load(path)
+    with pytest.raises(CpmmdError, match=r"Got PCA\(n_components=3\)"):
+        kind.load(path, preprocess=PCA(3))
+    plain = kind("median", n_permutations=99, rng=0).fit(numbers(rng))
+    plain.save(path)
+    with pytest.raises(CpmmdError, match=r"saved without preprocess=\. Got PCA"):
+        kind.load(path, preprocess=PCA(3))
+
+
+def test_many_tests_and_power_plans_take_one():
+    rng = np.random.default_rng(9)
+    pairs = {name: (numbers(rng), numbers(rng) + shift) for name, shift in (("same", 0.0), ("moved", 0.5))}
+    found = run_many(pairs, preprocess=PCA(10), method="median", n_permutations=99, rng=0)
+    assert found.rejected == ("moved",)
+    alone = two_sample_test(
+        *pairs["same"], preprocess=PCA(10), **QUICK | {"n_permutations": 99, "rng": found.results["same"].seed}
+    )
+    assert found.results["same"].pvalue == alone.pvalue
+    table = power_from_pilot(*pairs["moved"], [20, 50], preprocess=PCA(10), repetitions=8, **QUICK | {"n_permutations": 39})
+    assert table.rows[1].power > 0.5
+    with pytest.raises(CpmmdError, match="must be None or a scikit-learn transformer"):
+        run_many(pairs, preprocess=PCA)
+
+
+@pytest.mark.parametrize(
+    ("step", "trait"),
+    [(PCA(10), "have mean 0"), (StandardScaler(), "have mean 0"), (TruncatedSVD(5, algorithm="arpack"), "are orthogonal")],
+    ids=["PCA", "scaler", "SVD"],
+)
+def test_a_step_that_was_fitted_on_one_sample_is_noticed(step, trait):
+    rng = np.random.default_rng(10)
+    x, y = numbers(rng), numbers(rng)
+    step.fit(x)
+    (note,) = two_sample_test(step.transform(x), step.transform(y), **QUICK).notes
+    assert f"the columns of sample x {trait} to the last digit" in note
+    assert "Pass the step as preprocess=... instead" in note
+    pipeline = make_pipeline(step, DriftDetector("median", n_permutations=19, rng=0)).fit(x)
+    assert f"the columns of the reference {trait}" in pipeline[-1].notes_[0]
+    assert f"the columns of the reference {trait}" in pipeline[-1].test(step.transform(y)).result.notes[0]
+    monitor = DriftMonitor("median", n_permutations=99, rng=0).fit(step.transform(x))
+    assert any(trait in note for note in monitor.notes_)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-300, 1e155, 1e165, 1e300])
+def test_looking_for_such_a_step_does_not_overflow(size):
+    rng = np.random.default_rng(12)
+    x = numbers(rng)[:, :3]
+    x -= x.mean(axis=0)
+    noted = any("have mean 0" in note for note in two_sample_test(x * size, numbers(rng)[:, :3] * size, **QUICK).notes)
+    assert noted == (size < 1)  # numbers as large as the others are whole ones
+
+
+def test_rows_that_no_step_was_fitted_on_are_not_noticed():
+    rng = np.random.default_rng(11)
+    x, y = numbers(rng), numbers(rng)
+    both = PCA(10).fit(np.vstack([x, y]))
+    signs = rng.choice([-1.0, 1.0], (40, 1)) * np.ones((40, 3))
+    signs -= 0.5 * (signs.sum() == 1)
+    for samples in ((x, y), (both.transform(x), both.transform(y)), (np.vstack([signs, -signs]), signs)):
+        assert not any("to the last digit" in note for note in two_sample_test(*samples, **QUICK).notes)
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def constructed_from(kind):
 def test_every_public_name_is_looked_at():
     values = [value for name, value in EVERYTHING.items() if not (name in CLASSES or name in FUNCTIONS)]
     assert values == []
-    assert set(cpmmd.__all__) == {*registry.public_names(), "errors", "plotting", "report"}
+    assert set(cpmmd.__all__) == {*registry.public_names(), "errors", "paper", "plotting", "report"}
 
 
 @pytest.mark.parametrize("name", NUMPYDOC)

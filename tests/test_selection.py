@@ -93,6 +93,33 @@ def test_calibration_equals_its_definition(family):
     assert calibration.c1 == pytest.approx(np.sort(ratios)[int(np.ceil(0.7 * 7)) - 1], rel=1e-4)
 
 
+@pytest.mark.parametrize("family", [Bandwidth(), Polynomial(degree=3)], ids=str)
+def test_the_target_of_the_calibration_is_the_largest_ratio_of_a_dense_grid(family):
+    x, y = kurtosis(np.random.default_rng(2), 30, 5, d=3)
+    train = PreparedPool(np.vstack([x, y[:22]]), 30)
+    found = {
+        how: calibrate(
+            ScalarSelector(family),
+            train,
+            ComplexityPenalized(n_calibration=6, calibration=how),
+            alpha=0.3,
+            rng=np.random.default_rng(7),
+        )
+        for how in ("plain", "ratio", "expectation")
+    }
+    sigmas = ScalarSelector(family).select(train, Plain(), np.random.default_rng(0)).path.bandwidths
+    grid = np.geomspace(sigmas.min(), sigmas.max(), 400)
+    labels = draw_labels(train.size, train.m, 6, np.random.default_rng(7).spawn(2)[0])
+    for w, ratio in zip(labels, found["ratio"].ratios, strict=True):
+        null = PreparedPool(np.vstack([train.matrix[w], train.matrix[~w]]), train.m)
+        lift = family.lift_lipschitz(train.matrix)
+        ratios = [by_hand(family, Plain(), null, s) * s / (lift * train.data_norm) for s in grid]
+        assert ratio >= max(ratios) - 1e-4 * abs(max(ratios))
+    assert (found["ratio"].ratios >= found["plain"].ratios - 1e-12).all()
+    assert found["expectation"].c1 == pytest.approx(max(found["plain"].ratios.mean(), 0))
+    assert found["expectation"].c1 <= found["plain"].c1 <= found["ratio"].c1
+
+
 def test_a_given_constant_is_used_as_it_is():
     from cpmmd import SplitTest, two_sample_test
 

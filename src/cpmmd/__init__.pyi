@@ -1,6 +1,7 @@
 # Every public name, and the file that defines it. Names here are imported when first asked for; procedures, kernel families and
 # criteria that stand here are known to methods(), files, citations, the documentation and the conformance tests.
 from . import errors as errors
+from . import paper as paper
 from . import plotting as plotting
 from . import report as report
 from .citation import cite as cite
@@ -14,6 +15,8 @@ from .kernels.families import LaplacianL1 as LaplacianL1
 from .kernels.families import Polynomial as Polynomial
 from .kernels.families import Radius as Radius
 from .kernels.linear_map import LinearMap as LinearMap
+from .models.autograd import TorchDensity as TorchDensity
+from .models.model import Density as Density
 from .monitoring.answers import MonitorAnswer as MonitorAnswer
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
@@ -30,13 +33,19 @@ from .procedures.mmdagg import MMDAgg as MMDAgg
 from .procedures.mmdfuse import MMDFuse as MMDFuse
 from .procedures.outcome import TestResult as TestResult
 from .procedures.split import SplitTest as SplitTest
+from .questions.change import change_test as change_test
 from .questions.equivalence import EquivalenceResult as EquivalenceResult
 from .questions.equivalence import equivalence_test as equivalence_test
+from .questions.goodness_of_fit import FitResult as FitResult
+from .questions.goodness_of_fit import goodness_of_fit_test as goodness_of_fit_test
 from .questions.independence import IndependenceResult as IndependenceResult
 from .questions.independence import independence_test as independence_test
 from .questions.k_sample import KSampleResult as KSampleResult
 from .questions.k_sample import k_sample_test as k_sample_test
 from .questions.kernel_matrix import kernel_matrix_test as kernel_matrix_test
+from .questions.kinds_of_change import ChangeResult as ChangeResult
+from .questions.responses import ResponsesResult as ResponsesResult
+from .questions.responses import responses_test as responses_test
 from .questions.two_sample import methods as methods
 from .questions.two_sample import two_sample_test as two_sample_test
 from .selection.criteria import ComplexityPenalized as ComplexityPenalized

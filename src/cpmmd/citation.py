@@ -17,6 +17,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "binned permutations": ("domingo2025cheap",),
     "independence": ("gretton2005hsic", "szekely2007distance", "schrab2022efficient"),
     "several splits": ("vovk2020combining", "meinshausen2009pvalues"),
+    "several samples": ("rizzo2010disco", "marcus1976closed", "ryan1960significance", "shaffer1986modified"),
     "adjusted p-values": ("benjamini1995controlling", "benjamini2001control"),
     "higgs": ("baldi2014searching",),
     "tep": ("downs1993plant",),
@@ -33,8 +34,8 @@ def cite(thing: object = None) -> str:
     ----------
     thing : str or object, optional
         A method's name (``"mmdagg"``), an object of this package, or one of ``"paper"``, ``"mmd"``, ``"binned permutations"``,
-        ``"independence"``, ``"several splits"``, ``"adjusted p-values"``, ``"higgs"``, ``"tep"``, ``"mnist"``, ``"cifar10"``,
-        ``"cifar10.1"``.
+        ``"independence"``, ``"several splits"``, ``"several samples"``, ``"adjusted p-values"``, ``"higgs"``, ``"tep"``,
+        ``"mnist"``, ``"cifar10"``, ``"cifar10.1"``.
 
     Returns
     -------

@@ -221,6 +221,13 @@ def test_a_transformer_of_a_module_here_prepares_both_files(pair, tmp_path, monk
         refused = run("test", *pair, "--drop", "colour", "--preprocess", name)
         assert refused.exit_code == 2
         assert "The '--preprocess' option must be MODULE:NAME" in refused.stderr
-    both = run("test", pair[0], "--split-by", "colour", "--preprocess", "steps_of_mine:pca")
-    assert both.exit_code == 2
-    assert "--preprocess works with two files only" in both.stderr
+    data = np.random.default_rng(0)
+    table = pl.DataFrame({"u": data.normal(size=90), "v": data.normal(size=90), "day": ["mo", "tu", "we"] * 30})
+    for days in (2, 3):
+        table.filter(pl.col("day").is_in(["mo", "tu", "we"][:days])).write_csv(tmp_path / "days.csv")
+        groups = ("test", tmp_path / "days.csv", "--split-by", "day", "--seed", 0, "--json", "--no-explain", "--method", "median")
+        found = run(*groups, "--preprocess", "steps_of_mine:pca")
+        assert found.exit_code in (0, 1)
+        assert found.stdout != run(*groups).stdout
+    several = run("test", tmp_path / "days.csv", "--split-by", "day", "--preprocess", "steps_of_mine:pca")
+    assert "A test of several samples takes no transformer. Leave out --preprocess" in several.stderr

@@ -95,6 +95,7 @@ READING = (
 TESTING = (*READING, "--method", "--alpha", "--permutations", "--seed", "--jobs", "--missing", "--scale", "--memory-limit")
 OPTIONS = {
     "test": (*TESTING, "--split-by", "--margin", "--report", "--no-explain", "--force", "--exit-zero"),
+    "samples": (*TESTING, "--report", "--no-explain", "--force", "--exit-zero"),
     "fit": (*TESTING, "--output", "--example", "--force"),
     "check": (*READING, "--alpha", "--history", "--again", "--report", "--no-explain", "--force", "--exit-zero"),
     "power": (*TESTING, "--sizes", "--target", "--plot"),
@@ -132,14 +133,14 @@ def _files() -> dict[str, bytes]:
 def line(case: int) -> list[str]:
     """Return the words of one command."""
     rng = random_of(3, case)
-    command = pick(rng, ("test", "test", "test", "fit", "check", "check", "power", "methods", "schema"))
+    command = pick(rng, ("test", "test", "test", "samples", "fit", "check", "check", "power", "methods", "schema"))
     words = [command, *_positional(rng, command)]
     for name in rng.permutation(OPTIONS[command])[: int(rng.integers(0, 4))].tolist() if OPTIONS[command] else ():
         usual = VALUES.get(name, ())[: 2 if rng.random() < 0.7 else None]
         words += [name, str(pick(rng, usual))] if name in VALUES else [name]
     if "--split-by" in words and rng.random() < 0.8:
         words[1:] = ["groups.csv", *words[1 + [w.startswith("--") for w in words[1:]].index(True) :]]
-    if command in ("test", "fit", "power") and "--permutations" not in words:
+    if command in ("test", "samples", "fit", "power") and "--permutations" not in words:
         words += ["--permutations", "19"]
     if command in ("test", "power") and "--method" not in words:
         words += ["--method", "median"]

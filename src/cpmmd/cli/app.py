@@ -8,10 +8,13 @@ import typer
 
 from cpmmd import __version__
 from cpmmd.cli.failures import Commands
+from cpmmd.cli.responses import ResponsesSettings
 from cpmmd.cli.settings import (
     FORCE,
     JSON,
+    ChangeSettings,
     ComparisonSettings,
+    FitsSettings,
     OutputOptions,
     PairedSettings,
     PowerSettings,
@@ -51,8 +54,10 @@ def main(
     cpmmd test reference.csv today.csv          compare two files
     cpmmd test people.csv --split-by country    compare the groups of one file
     cpmmd samples north.csv south.csv east.csv  compare several files
+    cpmmd change old.csv new.csv --target price inputs, target, or the relation between them?
     cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
+    cpmmd fits residuals.csv --model normal     is this Gaussian?
     cpmmd independence people.csv --y vote      do columns depend on each other?
     cpmmd demo                                  see it work
 
@@ -104,8 +109,6 @@ def compare(
         raise typer.BadParameter(
             "--margin compares two files, and --split-by the groups of one file. Got both; leave one of them out."
         )
-    if settings.preprocess is not None and split_by is not None:
-        raise typer.BadParameter("--preprocess works with two files only. Got --split-by as well; leave one of them out.")
     if margin is not None:
         differs = not show_equivalence(files, margin, reading, settings, answering)
     elif split_by is None:
@@ -113,6 +116,32 @@ def compare(
     else:
         differs, failed = compare_groups(files[0], split_by, reading, settings, answering)
     raise answering.exit(differs, failed)
+
+
+@app.command("fits")
+@with_groups
+def fits(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The file whose rows are compared with the model.", show_default=False)
+    ],
+    *,
+    settings: FitsSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether the rows of a file come from a model.
+
+    \b
+    cpmmd fits residuals.csv --model normal
+    cpmmd fits waits.csv --columns minutes --model "gamma(5, scale=2)"
+    cpmmd fits chain.csv --model "norm(0, 2)" --columns mu --blocks auto
+
+    normal is any normal distribution, of one column or several. Other names are those of scipy.stats, with numbers as parameters.
+    Exit code: 0 no misfit found, 1 the rows do not fit, 2 error.
+    """
+    from cpmmd.cli.fits import show_fit
+
+    raise answering.exit(show_fit(file, reading, settings, answering))
 
 
 @app.command()
@@ -166,6 +195,56 @@ def samples(
     if len(files) < 2:
         raise typer.BadParameter(f"At least two files are needed. Got {len(files)}.")
     raise answering.exit(compare_several_files(files, reading, settings, answering))
+
+
+@app.command()
+@with_groups
+def change(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="The reference and the new file.", show_default=False)],
+    *,
+    settings: ChangeSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test what changed: the inputs, the target, or the target given the inputs.
+
+    \b
+    cpmmd change old.csv new.csv --target price
+    cpmmd change old.csv new.csv --target churned --predictions score --report change.html
+    cpmmd change old.csv new.csv --target price --drop id --json
+
+    All columns but target and predictions are inputs. P-values are adjusted for the three tests. Exit code: 0 no change found,
+    1 change found, 2 error.
+    """
+    from cpmmd.cli.change import show_change
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    raise answering.exit(show_change(files, settings, reading, answering))
+
+
+@app.command()
+@with_groups
+def responses(
+    files: Annotated[list[str], typer.Argument(metavar="A B", help="Two files of answers.", show_default=False)],
+    *,
+    settings: ResponsesSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether answers to the same prompts come from the same model.
+
+    \b
+    cpmmd responses yesterday.jsonl today.jsonl
+    cpmmd responses a.csv b.csv --prompt question --response text --report answers.html
+
+    A file has a row for each answer. Answers are compared within prompts, so ask each prompt several times on both sides.
+    """
+    from cpmmd.cli.responses import compare_responses
+
+    if len(files) != 2:
+        raise typer.BadParameter(f"Two files are needed. Got {len(files)}.")
+    raise answering.exit(compare_responses(files, settings, reading, answering))
 
 
 @app.command()
@@ -334,6 +413,24 @@ def demo(
     from cpmmd.cli.demo import demonstrate
 
     demonstrate(folder, force=force)
+
+
+@app.command()
+@with_groups
+def doctor(json: bool = JSON) -> None:
+    """Show versions, extras, threads and memory, and run a self-test of a second.
+
+    \b
+    cpmmd doctor
+    cpmmd doctor --json
+
+    Exit code: 0 all is well, 2 the self-test failed or a required package is not installed.
+    """
+    from cpmmd.cli.doctor import examine
+    from cpmmd.cli.main import ERROR
+
+    if not examine(as_json=json):
+        raise typer.Exit(ERROR)
 
 
 @app.command()

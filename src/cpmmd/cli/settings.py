@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
@@ -191,6 +191,11 @@ class ReadOptions:
     )
     file_limit: str | None = option("Refuse larger files, e.g. 500M or 8G [default: 4G].", None, metavar="SIZE")
 
+    def with_text(self, *columns: str) -> ReadOptions:
+        """Return options that read some columns as text, and no others."""
+        quoted = ['"' + column.replace('"', '""') + '"' for column in columns]
+        return replace(self, columns=quoted, drop=None, text=quoted)
+
     def read(self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False) -> list[FileSample]:
         """Return the samples of some files; columns in ``keep`` are read whatever was chosen.
 
@@ -281,6 +286,8 @@ class Settings:
         given = self.keywords()
         if given.pop("scale") is not None:
             raise InputError("A test of several samples chooses its own coordinates. Leave out --scale.")
+        if given.pop("preprocess", None) is not None:
+            raise InputError("A test of several samples takes no transformer. Leave out --preprocess, or compare two of them.")
         return given
 
 
@@ -336,16 +343,9 @@ class ComparisonSettings(Settings):
         metavar="MODULE:NAME",
     )
 
-    def test(self, x: FileSample, y: FileSample, progress: Progress | None = None, **more: Any) -> TestResult:
-        """Return the result of comparing two file samples."""
-        transformer = None if self.preprocess is None else load_object(self.preprocess)
-        return super().test(x, y, progress, preprocess=transformer, **more)
-
     def keywords(self) -> dict[str, Any]:
-        """Return the keyword arguments that tests of many groups have, too."""
-        given = super().keywords()
-        del given["preprocess"]
-        return given
+        """Return the keyword arguments of the library's tests."""
+        return {**super().keywords(), "preprocess": None if self.preprocess is None else load_object(self.preprocess)}
 
 
 def load_object(name: str) -> object:
@@ -364,6 +364,39 @@ def load_object(name: str) -> object:
         ) from error
     finally:
         sys.path.pop(0)
+
+
+@dataclass(frozen=True)
+class ChangeSettings:
+    """What is the target, and how inputs and target are compared by ``cpmmd change``."""
+
+    target: str = option("The column that the others explain; or several: A,B.", "", "-t", metavar="COLUMN")
+    predictions: str | None = option(
+        "A model's predictions of it: what explains the change of its error?", None, metavar="COLUMN"
+    )
+    loss: str | None = option(
+        "How an error is counted [default: squared, or zero-one for text].", None, metavar="squared|absolute|zero-one"
+    )
+    method: str = option("Name of the test; `cpmmd methods` lists them.", "cp-full", "-m")
+    alpha: float = option("Significance level, of all three tests together.", 0.05, "-a")
+    permutations: int | None = option("Number of permutations [default: 999].", None, "-p")
+    seed: int | None = option("The same seed gives the same answer.", None, "-s")
+    jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
+    missing: str = option("Refuse missing values, drop their rows, or fill them in.", "error", metavar="error|drop|impute")
+
+
+@dataclass(frozen=True)
+class FitsSettings:
+    """How a file is compared with a model by ``cpmmd fits``."""
+
+    model: str = option("normal, or a distribution of scipy.stats such as norm or 'gamma(5, scale=2)'.", "normal", metavar="NAME")
+    method: str = option("cp-stein, ksd-median or ksdagg.", "cp-stein", "-m")
+    alpha: float = option("Significance level: the probability of a false positive.", 0.05, "-a")
+    permutations: int | None = option("Data sets drawn from the model [default: 299], or signs [default: 999].", None, "-p")
+    seed: int | None = option("The same seed gives the same answer.", None, "-s")
+    jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
+    missing: str = option("Refuse missing values, or drop their rows.", "error", metavar="error|drop")
+    blocks: str | None = option("For rows in time: this many consecutive rows share a sign.", None, metavar="K|auto")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ taken within each sample, so that no difference between the samples is seen, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import pairwise
@@ -40,6 +40,7 @@ ALARM = 0.001  # chance that one which stands alone is taken for sure, over all 
 PATIENCE = 50  # lags without one that counts
 LAGS = 3
 FALSE_NOTE = 0.001  # chance of a note on independent rows, shared over columns and lags
+CENTRED, EXACTLY = 20, 1e-10  # columns that are looked at, and what is left of a mean that was taken off
 FEWEST_ROWS = 20  # of all samples: fewer cannot show it
 ALL_DIFFERENT = 0.9  # share of the rows whose texts are different
 REPEATED = 0.02  # share of a sample's rows that are copies, from which that is noted
@@ -55,7 +56,37 @@ def notices(pool: Pool) -> tuple[str, ...]:
     if sum(pool.sizes) < FEWEST_ROWS:
         return ()
     named = telling_columns(pool)
-    return (*named.values(), *_all_different(pool), *_repeated(pool), *_dependent(pool, tuple(named)))
+    return (*named.values(), *fitted_steps(pool), *_all_different(pool), *_repeated(pool), *_dependent(pool, tuple(named)))
+
+
+def fitted_steps(pool: Pool, names: Sequence[str] = ("x", "y")) -> Iterator[Note]:
+    """Yield a note on each sample whose columns have mean 0 or are orthogonal to the last digit, as after a step fitted on it.
+
+    A column of real data has mean 0 by chance only where its values are few.
+    """
+    real = [j for j, name in enumerate(pool.number_names) if name not in pool.dates and name not in pool.kinds]
+    columns, ends = np.array(real[:CENTRED], dtype=np.intp), np.cumsum([0, *pool.sizes])
+    if len(columns) < 2:
+        return
+    for sample, (start, end) in enumerate(pairwise(ends)):
+        values = pool.numbers[np.arange(start, end), columns]
+        size = np.abs(values).max(axis=0, initial=0.0)
+        if end - start < FEWEST_ROWS or not np.isfinite(size).all() or not size.all() or not (values % 1).any(axis=0).all():
+            continue
+        values = values / size
+        values /= np.linalg.norm(values, axis=0)
+        centred = np.abs(values.sum(axis=0)).max() <= EXACTLY * np.sqrt(end - start)
+        across = values.T @ values
+        orthogonal = np.abs(across - np.diag(np.diag(across))).max() <= EXACTLY
+        if centred or orthogonal:
+            yield Note(
+                "the columns of {sample} {trait} to the last digit, as after a step such as StandardScaler or PCA that was "
+                "fitted on it: other rows then differ from it even if nothing changed. Pass the step as {preprocess} instead, "
+                "or fit it on rows that are not compared",
+                sample=SampleName(names[sample] if len(pool.sizes) <= len(names) else f"sample {sample + 1}"),
+                trait="have mean 0" if centred else "are orthogonal",
+                preprocess=ParameterReference("preprocess"),
+            )
 
 
 def _all_different(pool: Pool) -> Iterator[Note]:

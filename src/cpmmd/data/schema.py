@@ -30,13 +30,15 @@ def match_schema(data: object, reference: Table, name: str) -> tuple[Table, tupl
     notes = list(of_reading)
     frame = None if isinstance(data, Table) else as_frame(data, name)
     if reference.named and frame is not None:
-        _check_columns([str(column) for column in frame.columns], reference, name, notes)
         table = from_frame(frame, name, only=reference.columns)
-    elif reference.named and isinstance(data, Table) and data.named:
-        table = read_table(data, name)
-        _check_columns(list(table.columns), reference, name, notes)
+        vectors = {column.rpartition("[")[0] for column in table.columns}
+        unread = [str(column) for column in frame.columns if str(column) not in {*table.columns, *vectors}]
+        _check_columns([*table.columns, *unread], reference, name, notes)
     else:
-        return _by_position(read_table(_numbers_in_text(data, notes), name), reference, name, notes), tuple(notes)
+        table = read_table(data if isinstance(data, Table) else _numbers_in_text(data, notes), name)
+        if not (reference.named and table.named):
+            return _by_position(table, reference, name, notes), tuple(notes)
+        _check_columns(list(table.columns), reference, name, notes)
     table = _convert(table, reference, name, notes)
     for column, values in table.categories.items():
         new = {v for v in values if v is not None} - set(reference.categories[column])

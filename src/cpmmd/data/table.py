@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -13,6 +13,7 @@ import numpy as np
 from cpmmd.core.arrays import Array, Labels, Rows
 from cpmmd.core.arrays import Objects as Objects
 from cpmmd.core.text import pluralize
+from cpmmd.data.containers import column_arrays, unwrap
 from cpmmd.data.numbers import Chosen, Columns, Matrix, Numbers, Values, beyond_exact, category_text, is_missing, is_number
 from cpmmd.data.sources import bring_here
 from cpmmd.data.texts import read_amounts, text_notes
@@ -36,8 +37,13 @@ TOO_LONG = (
 COMPLEX = "A sample must hold real numbers. Complex data not supported: {sample} has {dtype}; pass two columns for each."
 NO_NUMBERS = (
     "Arrays must hold real numbers. {Sample} has dtype {dtype}; for text or mixed columns pass a data frame (pandas, polars or "
-    "pyarrow), whose text columns are treated as categories."
+    "pyarrow) or columns by name such as {{'text': values}}, whose text columns are treated as categories."
 )
+RAGGED = (
+    "A column of vectors must have one length in all rows. Column {column!r} of {sample} has {lengths}. Cut or pad them, pass "
+    "a number of each such as its length, or compare sequences with responses_test."
+)
+DURATION = "durations in column {column!r} are compared in seconds"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +80,21 @@ class Table:
         """Return what a column holds: numbers, dates or text."""
         return "text" if column in self.categories else "dates" if column in self.dates else "numbers"
 
+    def select(self, columns: Collection[str]) -> Table:
+        """Return some columns, in their order."""
+        places = [j for j, name in enumerate(self.number_names) if name in columns]
+        categories = {name: values for name, values in self.categories.items() if name in columns}
+        return replace(
+            self,
+            numbers=Chosen(self.numbers, columns=np.array(places, dtype=np.intp)),
+            number_names=tuple(self.number_names[j] for j in places),
+            dates=self.dates & set(columns),
+            categories=categories,
+            kinds={name: kind for name, kind in self.kinds.items() if name in columns},
+            columns=tuple(name for name in self.columns or self.names if name in columns),
+            row_shape=(len(places) + len(categories),),
+        )
+
     def take(self, rows: Rows | Labels) -> Table:
         """Return some rows, by number or by mask."""
         chosen: Rows = np.arange(self.rows)[rows]
@@ -97,6 +118,12 @@ def read_table(data: object, name: str) -> Table:
 
 def _table(data: object, name: str) -> Table:
     frame = as_frame(data, name)
+    if frame is not None:
+        return from_frame(frame, name)
+    data = unwrap(data, name)
+    if isinstance(data, Mapping):
+        return _from_columns(column_arrays(data, name), name)
+    frame = as_frame(data, name)  # what was in a container
     if frame is not None:
         return from_frame(frame, name)
     if hasattr(data, "detach") and hasattr(data, "cpu"):  # a torch tensor, known without importing torch
@@ -144,34 +171,141 @@ def from_frame(frame: Frame, name: str, only: Collection[str] | None = None) -> 
         return Table(Matrix(frame.to_numpy()), (*columns,), frozenset(), {}, True, (len(columns),), columns=(*columns,))
     # Not frame[c]: pandas columns may be called by numbers, which narwhals takes for rows.
     series = zip(columns, frame.iter_columns(), strict=True)
-    read = {c: _without_zone(s.alias("")) for c, s in series if only is None or c in only}  # polars: ^a$ is a pattern
-    kinds = {label: _kind(series, label, name) for label, series in read.items()}
-    numbers = {label: _as_numbers(read[label], kind, label, name) for label, kind in kinds.items() if kind != "category"}
-    categories = {label: np.empty(len(frame), dtype=object) for label, kind in kinds.items() if kind == "category"}
-    for label, values in categories.items():
-        values[:] = [category_text(v) for v in read[label].to_list()]
-    notes: list[Note] = []
-    for label in [label for label in categories if read[label].dtype in (nw.String, nw.Object)]:
-        amounts = read_amounts(categories[label], label, name)
-        if amounts is None:
-            notes += text_notes(categories[label], label)
-        else:
-            numbers[label], note = [amounts[0]], amounts[1]
-            notes.append(note)
-            del categories[label]
-    numbers = {label: numbers[label] for label in read if label in numbers}
-    types = {label: read[label].dtype for label in numbers}
+    read: dict[str, Column] = {}
+    for label, values in series:
+        if only is None or label in only or f"{label}[0]" in only:
+            read |= _read_series(_without_zone(values.alias("")), label, name)  # polars: ^a$ is a pattern
+    return _from_read(read, len(frame))
+
+
+def _from_columns(columns: Mapping[str, Values], name: str) -> Table:
+    """Read columns by name."""
+    if not columns:
+        raise InputError("{Sample} must have at least one column. Got none.", sample=name)
+    read: dict[str, Column] = {}
+    for label, values in columns.items():
+        read |= _read_values(values, label, name)
+    return _from_read(read, len(next(iter(columns.values()))))
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column as it was read: numbers in pieces, or the names of categories."""
+
+    values: list[Values] | Objects
+    kind: str  # number, date, duration or category
+    was: str | None = None  # "integer" or "boolean"
+    notes: tuple[Note, ...] = ()  # on how it was read
+
+
+def _from_read(read: Mapping[str, Column], rows: int) -> Table:
+    numbers = {label: column.values for label, column in read.items() if isinstance(column.values, list)}
     return Table(
-        numbers=Columns(tuple(numbers.values()), len(frame)),
+        numbers=Columns(tuple(numbers.values()), rows),
         number_names=tuple(numbers),
-        dates=frozenset(label for label, kind in kinds.items() if kind == "date"),
-        categories=categories,
+        dates=frozenset(label for label, column in read.items() if column.kind == "date"),
+        categories={label: column.values for label, column in read.items() if not isinstance(column.values, list)},
         named=True,
         row_shape=(len(read),),
-        kinds={c: "integer" if t.is_integer() else "boolean" for c, t in types.items() if t.is_integer() or t == nw.Boolean},
+        kinds={label: column.was for label, column in read.items() if column.was is not None},
         columns=tuple(read),
-        notes=tuple(notes),
+        notes=tuple(note for column in read.values() for note in column.notes),
     )
+
+
+def _read_series(series: Series, label: str, name: str) -> dict[str, Column]:
+    """Read a column of a frame: one column, or as many as the vectors in it have values."""
+    dtype = series.dtype
+    if isinstance(dtype, (nw.List, nw.Array)) or dtype in (nw.List, nw.Array):
+        return _read_vectors(np.asarray(series.to_numpy()), label, name)
+    if dtype == nw.Duration:
+        return {label: _duration(np.asarray(series.to_numpy()), label)}
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        was = "integer" if dtype.is_integer() else "boolean" if dtype == nw.Boolean else None
+        return {label: Column(_as_numbers(series, label, name), "number", was)}
+    if dtype in (nw.Datetime, nw.Date):
+        return {label: Column([as_days(np.asarray(series.to_numpy()))], "date")}
+    if dtype == nw.String:
+        return {label: _text(series.to_list(), label, name)}
+    if dtype in (nw.Categorical, nw.Enum):
+        return {label: Column(_as_categories(series.to_list()), "category")}
+    return _read_objects(series.to_list(), label, name, str(dtype), mixed=dtype == nw.Object)
+
+
+def _read_values(values: Values, label: str, name: str) -> dict[str, Column]:
+    """Read the array of a column."""
+    kind = values.dtype.kind
+    if values.ndim > 1:
+        return _read_vectors(values, label, name)
+    if kind == "M":
+        return {label: Column([as_days(values)], "date")}
+    if kind == "m":
+        return {label: _duration(values, label)}
+    if kind in "iu" and beyond_exact(values):
+        raise _too_long(name, column=label)
+    if kind in "fiub":
+        was = {"i": "integer", "u": "integer", "b": "boolean"}.get(kind)
+        return {label: Column([np.asarray(values, dtype=np.float64)], "number", was)}
+    return _read_objects(values.tolist(), label, name, str(values.dtype), mixed=True)
+
+
+def _read_vectors(values: Values, label: str, name: str) -> dict[str, Column]:
+    """Read a column of vectors, such as embeddings, as a column for each of their values; a missing one is missing values."""
+    if values.dtype.kind == "O":
+        given = [isinstance(v, (list, tuple, np.ndarray)) or not is_missing(v) for v in values]  # arrays are slow to compare
+        there = [np.asarray(v) for v, is_given in zip(values, given, strict=True) if is_given]
+        lengths = sorted({vector.size for vector in there})
+        if len(lengths) != 1 or lengths == [0]:
+            found = f"{lengths[0]} to {lengths[-1]} values" if len(lengths) > 1 else "no values"
+            raise InputError(RAGGED, sample=name, column=label, lengths=found)
+        matrix = np.full((len(values), lengths[0]), np.nan)
+        try:
+            matrix[given] = [vector.ravel() for vector in there]
+        except (TypeError, ValueError) as error:
+            raise InputError(NO_KIND, sample=name, column=label, dtype="List of other things than numbers") from error
+    else:
+        matrix = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    return {f"{label}[{i}]": Column([matrix[:, i]], "number") for i in range(matrix.shape[1])}
+
+
+def _read_objects(values: list[Any], label: str, name: str, dtype: str, *, mixed: bool) -> dict[str, Column]:
+    """Read Python objects: numbers, dates, durations, text or vectors."""
+    present = [v for v in values if isinstance(v, np.ndarray) or not is_missing(v)]
+    if all(map(is_number, present)):  # a pandas object column of numbers, or nothing at all
+        return {label: Column([_numbers_of_objects(values, label, name)], "number")}
+    if all(isinstance(v, date) for v in present):  # a pandas object column; moments are dates too
+        return {label: Column([as_days(_objects(values))], "date")}
+    if all(isinstance(v, (timedelta, np.timedelta64)) for v in present):
+        return {label: _duration(_objects(values), label)}
+    if all(isinstance(v, (list, tuple, np.ndarray)) for v in present):
+        return _read_vectors(_objects(values), label, name)
+    if mixed and all(is_number(v) or isinstance(v, str) for v in present):
+        _check_unmixed(values, label, name)
+        return {label: _text(values, label, name)}
+    raise InputError(NO_KIND, sample=name, column=label, dtype=dtype)
+
+
+def _text(values: list[Any], label: str, name: str) -> Column:
+    """Return text as categories, or as numbers where it holds amounts of one unit."""
+    texts = _as_categories(values)
+    amounts = read_amounts(texts, label, name)
+    if amounts is None:
+        return Column(texts, "category", notes=tuple(text_notes(texts, label)))
+    return Column([amounts[0]], "number", notes=(amounts[1],))
+
+
+def _duration(values: Values, label: str) -> Column:
+    return Column([as_seconds(values)], "duration", notes=(Note(DURATION, column=label),))
+
+
+def _objects(values: list[Any]) -> Objects:
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+def _as_categories(values: list[Any]) -> Objects:
+    return _objects([category_text(v) for v in values])
 
 
 def _without_zone(series: Series) -> Series:
@@ -185,28 +319,8 @@ def _without_zone(series: Series) -> Series:
     return series
 
 
-def _kind(series: Series, column: str, name: str) -> str:
-    dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        return "number"
-    if dtype in (nw.Datetime, nw.Date):
-        return "date"
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return "category"
-    present = [v for v in series.to_list() if not is_missing(v)]
-    if all(map(is_number, present)):  # a pandas object column of numbers, or nothing at all
-        return "number"
-    if all(isinstance(v, date) for v in present):  # a pandas object column; moments are dates too
-        return "date"
-    if dtype == nw.Object and all(is_number(v) or isinstance(v, str) for v in present):
-        _check_unmixed(series, column, name)
-        return "category"
-    raise InputError(NO_KIND, sample=name, column=column, dtype=dtype)
-
-
-def _check_unmixed(series: Series, column: str, name: str) -> None:
+def _check_unmixed(values: list[Any], column: str, name: str) -> None:
     """Refuse numbers beside text, as for files; True beside text is a word, as it is there."""
-    values = series.to_list()
     numbers = sum(is_number(v) and not isinstance(v, (bool, np.bool_)) and not is_missing(v) for v in values)
     if numbers:
         row, first = next((i, v) for i, v in enumerate(values) if isinstance(v, str))
@@ -214,20 +328,30 @@ def _check_unmixed(series: Series, column: str, name: str) -> None:
         raise InputError(MIXTURE, sample=name, column=column, row=row, numbers=count, first=name_some([first]))
 
 
-def _as_numbers(series: Series, kind: str, label: str, name: str) -> list[Values]:
+def _as_numbers(series: Series, label: str, name: str) -> list[Values]:
     """Return a column in pieces; Arrow floats without missing ones stay where they are, memory-mapped files included."""
     native, dtype = series.to_native(), series.dtype
-    if kind == "date":
-        return [as_days(np.asarray(series.to_numpy()))]
     if dtype in (nw.Float32, nw.Float64) and hasattr(native, "chunks") and native.null_count == 0:
         return [chunk.to_numpy(zero_copy_only=True) for chunk in native.chunks if len(chunk)]
     far = dtype.is_integer() and len(present := series.drop_nulls()) and beyond_exact([int(present.max()), int(present.min())])
     if far or not dtype.is_numeric():
-        values = [None if is_missing(v) else v for v in series.to_list()]
-        if beyond_exact([v for v in values if v is not None]):
-            raise _too_long(name, column=label)
-        return [np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64)]
+        return [_numbers_of_objects(series.to_list(), label, name)]
     return [np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)]
+
+
+def _numbers_of_objects(values: list[Any], label: str, name: str) -> Values:
+    values = [None if is_missing(v) else v for v in values]
+    if beyond_exact([v for v in values if v is not None]):
+        raise _too_long(name, column=label)
+    return np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64)
+
+
+def as_seconds(durations: Values) -> Array:
+    """Return durations in seconds, NaN where missing."""
+    if durations.dtype.kind == "O":
+        durations = np.array([None if is_missing(v) else v for v in durations], dtype="timedelta64[us]")
+    exact = durations.astype("timedelta64[ns]")
+    return np.where(np.isnat(exact), np.nan, exact.astype(np.int64) / 1e9)
 
 
 def as_days(stamps: Values) -> Array:
@@ -253,8 +377,6 @@ def _from_array(data: object, name: str) -> Table:
             raise _too_long(name)
         data = np.where(np.ma.getmaskarray(data), np.nan, data.astype(np.float64).data)
     got = type(data).__name__
-    if hasattr(data, "tocsr"):  # a scipy one, known without importing it
-        raise InputError("Sparse data are not supported. {Sample} is {got}; pass .toarray().", sample=name, got=got)
     try:
         array: Values = np.asarray(data)
     except ValueError as error:
@@ -264,6 +386,8 @@ def _from_array(data: object, name: str) -> Table:
     kind = {"i": "integer", "u": "integer", "b": "boolean"}.get(array.dtype.kind)
     if array.dtype.kind == "M":
         array = as_days(array)
+    if array.dtype.kind == "m":
+        array = as_seconds(array)
     if array.dtype.kind in "iu" and beyond_exact(array):
         raise _too_long(name)
     if array.dtype.kind == "c":

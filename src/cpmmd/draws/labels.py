@@ -130,7 +130,7 @@ class Relabelings(Draws):
 class LabelCodes(Draws):
     """Labelings by any number of labels: the sample's number, from 0, that each unit is given."""
 
-    codes: npt.NDArray[np.intp]  # a labeling a row
+    codes: npt.NDArray[np.unsignedinteger[Any]]  # a labeling a row
     exhaustive: bool = False
 
     @classmethod
@@ -153,14 +153,17 @@ class LabelCodes(Draws):
                 [units[list(order)] for order in _arrangements(range(len(units)), some)]
                 for units, some in zip(parts, sizes, strict=True)
             ]
-            where = np.array([np.concatenate(some) for some in product(*ways)])
+            chunks = iter([np.array([np.concatenate(some) for some in product(*ways)])])
+            exhaustive, count = True, total
         else:
-            keys = rng.random((count, len(observed)))
-            drawn = np.hstack([units[keys[:, units].argsort(axis=1)] for units in parts])
-            where = np.vstack([np.concatenate(parts), drawn])
-        codes = np.empty(where.shape, dtype=np.intp)
-        np.put_along_axis(codes, where, observed[np.concatenate(parts)][None], axis=1)
-        return cls(codes, exhaustive=enumerate_few and total <= count)
+            drawn = _shuffled_units(parts, count, len(observed), rng)
+            chunks, exhaustive, count = chain([np.concatenate(parts)[None]], drawn), False, count + 1
+        codes = np.empty((count, len(observed)), np.min_scalar_type(int(observed.max())))
+        ordered, done = observed[np.concatenate(parts)].astype(codes.dtype)[None], 0
+        for where in chunks:
+            np.put_along_axis(codes[done : done + len(where)], where, ordered, axis=1)
+            done += len(where)
+        return cls(codes, exhaustive)
 
     def of(self, sample: int, limit: int | None = None) -> Relabelings:
         """Return the labelings of one sample against all others."""
@@ -171,10 +174,18 @@ class LabelCodes(Draws):
     def __len__(self) -> int:
         return len(self.codes)
 
-    def blocks(self) -> Iterator[npt.NDArray[np.intp]]:
+    def blocks(self) -> Iterator[npt.NDArray[np.unsignedinteger[Any]]]:
         """Yield the labelings, some at a time."""
         for start in range(0, len(self.codes), BLOCK_ROWS):
             yield self.codes[start : start + BLOCK_ROWS]
+
+
+def _shuffled_units(parts: Sequence[Rows], count: int, size: int, rng: np.random.Generator) -> Iterator[Rows]:
+    """Yield the units of strata in random orders, one a row; the sequence does not depend on how many are drawn at once."""
+    step = max(1, CHUNK_BYTES // (16 * size))
+    for start in range(0, count, step):
+        keys = rng.random((min(step, count - start), size))
+        yield np.hstack([units[keys[:, units].argsort(axis=1)] for units in parts])
 
 
 def _arrangements(units: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -1,9 +1,10 @@
 """Re-pairings: which row of a second table goes with each row of a first, where nothing ties them together.
 
 Few rows are re-paired one by one (:class:`Pairings`). Many are put on cycles in random order, and a re-pairing turns each cycle
-by some places (:class:`Shifts`). Turning cycles is a group, and every random order begins another coset of it, so the observed
-pairing is one of equally likely ones, and the level is exact. Sums over all turns of a cycle are a cross-correlation, which a
-Fourier transform gives at the cost of a few re-pairings. A place of a cycle has one unit, or many rows where rows are many: a
+by some places (:class:`Shifts`). Turning cycles is a group. A round of turns begins with the observed pairing, or with a random
+one, a coset of such a group; the round of the observed pairing is drawn, too. So the observed pairing is one of equally likely
+ones, and the level is exact. Sums over all turns of a cycle are a cross-correlation, which a Fourier transform gives at the cost
+of a few re-pairings. A place of a cycle has one unit, or many rows where rows are many: a
 million rows on a thousand places cost no more re-pairings than a thousand rows do.
 """
 
@@ -76,6 +77,7 @@ class Round:
     """Rows on cycles in one random order, and how far each re-pairing turns every cycle."""
 
     cycles: tuple[Rows, ...]  # rows at the places of each cycle, a place a line
+    partners: tuple[Rows, ...]  # their partners before any turn: themselves where the round begins with the observed pairing
     turns: npt.NDArray[np.intp]  # places, a re-pairing a row and a cycle a column
 
 
@@ -89,12 +91,12 @@ class Shifts(Draws):
     @classmethod
     def draw(cls, parts: Sequence[Rows], count: int, rng: np.random.Generator) -> Shifts:
         """Return the observed pairing and ``count`` others of units that may exchange partners inside their part."""
-        orders, left, rounds = rng.spawn(1)[0], count + 1, list[Round]()
-        while left:
-            cycles = tuple(cycle for part in parts for cycle in _cycles(part, (count + 1) // len(parts) + 1, orders))
-            turns = _turns([len(cycle) for cycle in cycles], left, rng, observed=not rounds)
-            rounds.append(Round(cycles, turns))
-            left -= len(turns)
+        orders, places, rounds = rng.spawn(1)[0], (count + 1) // len(parts) + 1, list[Round]()
+        for size in _round_sizes(parts, places, count + 1, rng):
+            cycles = tuple(cycle for part in parts for cycle in _cycles(part, places, orders))
+            partners = tuple(cycle for part in parts for cycle in _cycles(part, places, orders)) if rounds else cycles
+            turns = _turns([len(cycle) for cycle in cycles], size, rng, observed=not rounds)
+            rounds.append(Round(cycles, partners, turns))
         return cls(tuple(rounds))
 
     def __len__(self) -> int:
@@ -104,9 +106,9 @@ class Shifts(Draws):
         """Yield the partner of every row in each re-pairing, round by round."""
         for some in self.rounds:
             partners = np.empty((len(some.turns), sum(cycle.size for cycle in some.cycles)), dtype=np.intp)
-            for cycle, turn in zip(some.cycles, some.turns.T, strict=True):
+            for cycle, partner, turn in zip(some.cycles, some.partners, some.turns.T, strict=True):
                 turned = (np.arange(len(cycle)) + turn[:, None]) % len(cycle)
-                partners[:, cycle.ravel()] = cycle[turned].reshape(len(turn), cycle.size)
+                partners[:, cycle.ravel()] = partner[turned].reshape(len(turn), cycle.size)
             yield partners
 
 
@@ -134,14 +136,28 @@ def number_of_pairings(units: Sequence[int], *, at_most: int) -> int:
     return total
 
 
+def _round_sizes(parts: Sequence[Rows], places: int, count: int, rng: np.random.Generator) -> list[int]:
+    """Return how many turns each round has, that of the observed pairing first, which any of them is as likely to be."""
+    lengths = [length for part in parts for length in _lengths(len(part), places)]
+    most = math.prod(lengths) if len(lengths) < 20 else count
+    sizes = [min(most, count - start) for start in range(0, count, most)]
+    first = int(np.searchsorted(np.cumsum(sizes), rng.integers(count), side="right"))
+    return [sizes.pop(first), *sizes]
+
+
+def _lengths(units: int, places: int) -> list[int]:
+    """Return the places of the cycles of a part: of the one that holds as many units at each place, and of the rest."""
+    together = max(1, units // places)
+    return [units // together, *([units % together] if units % together else [])]
+
+
 def _cycles(part: Rows, places: int, rng: np.random.Generator) -> Iterator[Rows]:
     """Yield cycles of about so many places for units in random order; what does not fill every place is a cycle of its own."""
     order = part[rng.permutation(len(part))]
-    together = max(1, len(order) // places)  # units at one place
-    places = len(order) // together
-    whole = places * together
-    yield order[:whole].reshape(places, -1)
-    if whole < len(order):
+    length, *rest = _lengths(len(part), places)
+    whole = len(order) - sum(rest)
+    yield order[:whole].reshape(length, -1)
+    if rest:
         yield order[whole:]
 
 

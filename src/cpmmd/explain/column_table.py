@@ -26,6 +26,8 @@ from cpmmd.statistics.strata import Strata
 
 OWN_PERMUTATIONS = 999  # where the method has none to share
 ROOM, WIDEST = 2**26, 40  # bytes of columns that are read together, and features of a column
+MOST_DESCRIBED = 2000  # columns whose values are summarised, and all that differ; the others have a p-value
+NOT_DESCRIBED = "all {of:,} columns have a p-value; only the {found:,} with the smallest ones are summarised"
 MOST_PAIRS = 2000  # of columns: all pairs of up to 63 columns
 MOST_SCORES, FEWEST_SCORES = 1000, 20  # number columns and levels that make pairs
 SCORE_ROOM = 2**28  # bytes that their scores may take
@@ -60,29 +62,42 @@ def permuted_units(evidence: Evidence, rng: np.random.Generator) -> tuple[Layout
 def difference_tables(pool: Pool, columns: Sequence[DataColumn], units: Layout, alpha: float, names: tuple[str, str]) -> Tables:
     """Compare the samples in every column and in pairs of columns."""
     strata, rows = Strata.of(pool, units.rows, units), len(units.rows)
-    found: list[ColumnDifference] = []
+    found: dict[int, ColumnDifference] = {}
     suspicions: list[Suspicion] = []
     scores: list[Array] = []
+    parts: list[dict[str, float]] = []
     pair_scores = PairScores(min(MOST_SCORES, max(FEWEST_SCORES, SCORE_ROOM // (8 * max(rows, 1)))))
     step = max(1, ROOM // (8 * (WIDEST * len(units.starts) + 3 * rows)))  # columns whose sums and values fit
+    few = len(columns) <= MOST_DESCRIBED
     for start in range(0, len(columns), step):
         read = list(read_columns(pool, columns[start : start + step], units, strata))
         for column, scored in zip(read, score_columns([column.features for column in read], units), strict=True):
-            found.append(describe(column, scored.parts))
+            if few:
+                found[len(scores)] = describe(column, scored.parts)
+            else:
+                parts.append(scored.parts)
             suspicions.append(suspicion(column, pool, units.rows, names))
             scores.append(scored.scores)
             pair_scores.offer(column)
     pvalues = adjusted_pvalues(np.array(scores)).tolist()
-    found = [_with_pvalue(column, p, alpha) for column, p in zip(found, pvalues, strict=True)]
     suspicious = [i for i, reason in enumerate(suspicions) if reason.why and (reason.always or pvalues[i] <= alpha)]
-    order = sorted(range(len(found)), key=lambda i: (found[i].pvalue, -found[i].distance, i))
+    ranked = sorted(range(len(columns)), key=lambda i: (pvalues[i], -scores[i][0], i))
+    if not few:
+        shown = sorted({*ranked[:MOST_DESCRIBED], *suspicious, *(i for i in ranked if pvalues[i] <= alpha)})
+        again = read_columns(pool, [columns[i] for i in shown], units, strata)
+        found = {i: describe(column, parts[i]) for i, column in zip(shown, again, strict=True)}
+    order = sorted(found, key=lambda i: (pvalues[i], -found[i].distance, i))
+    compared = {i: _with_pvalue(found[i], pvalues[i], alpha) for i in order}
+    compared |= {
+        i: ColumnDifference(columns[i].name, columns[i].label, columns[i].kind, pvalues[i]) for i in ranked if i not in found
+    }
     pairs = pair_table(pair_scores, units, alpha)
     return Tables(
-        tuple(found[i] for i in order),
+        tuple(compared.values()),
         pairs.pairs,
-        tuple(SuspiciousColumn(found[i].name, found[i].label, suspicions[i].why) for i in order if i in suspicious),
+        tuple(SuspiciousColumn(columns[i].name, columns[i].label, suspicions[i].why) for i in order if i in suspicious),
         _pvalue_without(suspicious, scores, pairs),
-        pairs.notes,
+        pairs.notes if few else (NOT_DESCRIBED.format(of=len(columns), found=len(found)), *pairs.notes),
     )
 
 

@@ -18,8 +18,9 @@ from cpmmd.core.progress import reporting_to
 from cpmmd.core.seeds import resolve_seed, short_seed
 from cpmmd.data.design import DesignOptions
 from cpmmd.data.missing import find_missing
+from cpmmd.data.notices import fitted_steps
 from cpmmd.data.numbers import Matrix
-from cpmmd.data.pool import apply_design, check_tables
+from cpmmd.data.pool import apply_design, check_tables, pool_of_one
 from cpmmd.data.schema import match_schema
 from cpmmd.data.table import Table, read_table
 from cpmmd.draws.group_sizes import cut_groups
@@ -165,7 +166,7 @@ class DriftDetector(Fitted[State]):
         (table,), dropped = check_tables({"batch": table}, missing=self._missing(missing))
         if frozen is not None and frozen.example == digest:
             notes += ("the kernel was trained on this batch: its p-value is too small",)
-        pool = apply_design((self.reference_, table), self._design, (*notes, *dropped))
+        pool = apply_design((self.reference_, table), self._design, (*self._of_reference, *notes, *dropped))
         pool = replace(pool, preprocess=self.preprocess)
         seed, options = short_seed(self.seed_, digest), self._options
         if n_permutations is not None:
@@ -276,14 +277,15 @@ class DriftDetector(Fitted[State]):
         frozen, table = state.frozen, state.reference
         everything = np.arange(table.rows)
         self.kernel_, self.preparation_, self.calibration_ = None, None, None
-        self.train_rows_, self.test_rows_, self.notes_ = everything[:0], everything, state.notes
+        self._of_reference = tuple(fitted_steps(pool_of_one(table), ("reference",)))
+        self.train_rows_, self.test_rows_, self.notes_ = everything[:0], everything, (*state.notes, *self._of_reference)
         if frozen is not None:
             label = "given kernel" if frozen.example is None else f"{options.method}, frozen kernel"
             procedure, options = FrozenTest.of(frozen, table), replace(options, method=label, summary="")
             choice = frozen.choice
             self.kernel_, self.preparation_, self.calibration_ = choice.kernel, choice.preparation, choice.calibration
             self.train_rows_, self.test_rows_ = np.sort(frozen.train_rows), np.sort(frozen.test_rows)
-            self.notes_ = (*state.notes, *choice.notes)
+            self.notes_ = (*self.notes_, *choice.notes)
         self._state, self._test, self._options = state, procedure, options
         self._identity = f"{content_digest(table)} {state.seed} {options}{plan.design.described or ''}{plan.preprocess or ''}"
         self.reference_, self.seed_, self.n_permutations_ = table, state.seed, options.n_permutations

@@ -18,7 +18,8 @@ from cpmmd.core import validation
 from cpmmd.core.atomic import locked
 from cpmmd.core.plain import PlainDict
 from cpmmd.core.seeds import keyed_rng, resolve_seed
-from cpmmd.data.pool import check_tables
+from cpmmd.data.notices import fitted_steps
+from cpmmd.data.pool import check_tables, pool_of_one
 from cpmmd.data.table import Table, read_table
 from cpmmd.errors import InputError, ParameterReference, name_keywords
 from cpmmd.monitoring.answers import LookResult, MonitorAnswer, content_digest
@@ -132,7 +133,7 @@ class DriftMonitor(Fitted[MonitorState]):
         table = plan.design.split_design_columns(read_table(reference, "reference"), "reference")
         of_reading = table.notes
         (table,), checked = check_tables({"reference": table}, missing=self.missing)
-        notes = (*of_reading, *checked)
+        notes = (*of_reading, *checked, *fitted_steps(pool_of_one(table), ("reference",)))
         past, params = self._past_of(table, seed, 0), self.get_params(deep=False)
         known = f"{seed} {plan.options.method} {plan.options.alpha} {content_digest(table)}{plan.preprocess or ''}"
         identity = hashlib.sha256(known.encode()).hexdigest()[: KEY // 2]

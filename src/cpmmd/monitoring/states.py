@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -52,6 +53,10 @@ OWN = {"rng", "n_jobs", "progress"}  # parameters that are not in a file: the se
 RECENT = 1000  # answers that are kept: batches sent again are known among them
 KEY = 32  # hexadecimal digits of a batch's key: half of them say whose it is
 CANDIDATES = 100  # batches among which a change is looked for
+FITTED_ONCE = (
+    "A {kind} whose kernel was chosen with {own} cannot be saved, because its file would hold the fitted transformer, which is "
+    "code. Fit it without example= and kernel=, or keep it in memory."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,23 +144,23 @@ class Fitted(BaseEstimator, Generic[S]):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> None:
         """Write all that was fitted to a file: the old file or the new one is there, never a part."""
-        if self.preprocess is not None:
-            own = ParameterReference("preprocess")
-            rule = "A {kind} with {own} cannot be saved: its file would hold code. Pass rows that were transformed already."
-            raise InputError(rule, kind=self._kind, own=own)
-        write_file(path, *FORMS[self._kind][0](self._fitted()), kind=self._kind)
+        state = self._fitted()
+        if self.preprocess is not None and isinstance(state, State) and state.frozen is not None:
+            raise InputError(FITTED_ONCE, kind=self._kind, own=ParameterReference("preprocess"))
+        write_file(path, *FORMS[self._kind][0](state), kind=self._kind)
 
     @classmethod
-    def load(cls, path: str | Path, *, module: nn.Module | None = None) -> Self:
+    def load(cls, path: str | Path, *, module: nn.Module | None = None, preprocess: Any = None) -> Self:
         """Return what :meth:`save` wrote: it answers, and goes on, as the one that was saved.
 
         Loading executes nothing that the file says, and damaged files are refused. ``module`` is the network of your own that the
-        method trains, which no file holds.
+        method trains, and ``preprocess`` the transformer that it was saved with, neither of which a file holds.
         """
 
         def restore(description: object, tensors: Tensors) -> Self:
             state = FORMS[cls._kind][1](description, tensors, module)
-            return cls(**state.params)._begin(state)
+            params = {**state.params, "preprocess": _same_transformer(state.params.get("preprocess"), preprocess)}
+            return cls(**params)._begin(replace(state, params=params))
 
         return read_file(path, restore, kind=cls._kind)
 
@@ -298,7 +303,25 @@ FORMS: dict[str, tuple[Callable[[Any], tuple[Tensors, PlainDict]], Callable[[obj
 
 
 def _describe(params: PlainDict) -> PlainDict:
-    return {name: describe_method(value) for name, value in params.items() if name not in OWN}
+    transformer = _transformer_text(params.get("preprocess"))
+    return {name: describe_method(value) for name, value in {**params, "preprocess": transformer}.items() if name not in OWN}
+
+
+def _transformer_text(transformer: object) -> str | None:
+    """Return what a file says of a transformer, functions by their names."""
+    return None if transformer is None else re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(transformer).split()))
+
+
+def _same_transformer(described: object, transformer: Any) -> Any:
+    """Return the transformer that a file was saved with, which the file only describes."""
+    given = _transformer_text(transformer)
+    if given == described:
+        return transformer
+    if described is None:
+        raise InputError(f"It was saved without preprocess=. Got {given}; leave it out, or fit anew.")
+    got = "nothing" if given is None else given
+    rule = "It was saved with a transformer, and no file holds code. Load it in Python with preprocess={described}. Got {got}."
+    raise InputError(rule, described=described, got=got)
 
 
 def _restore(described: PlainDict, seed: int, module: nn.Module | None) -> PlainDict:

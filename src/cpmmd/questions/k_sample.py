@@ -18,8 +18,9 @@ from cpmmd.core.plain import NoTruthValue, PlainValue
 from cpmmd.core.progress import Progress, report, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.core.text import pluralize, sanitize
-from cpmmd.data.design import CUT, NAMED, Design
+from cpmmd.data.design import CUT, NAMED, Design, split_table
 from cpmmd.data.pool import Pool, read_samples, take_samples
+from cpmmd.data.table import read_table
 from cpmmd.draws.group_sizes import cut_groups
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.fixed_kernel import Engine
@@ -40,12 +41,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PRINTED = 6  # columns and pairs in printed text
-NAMED_PAIRS = 4  # in a sentence
+NAMED_PAIRS, MOST_LISTED = 4, 12  # pairs, and samples, in a sentence
 MOST_EXPLAINED = 15  # pairs that a report and an explanation look into: each takes as long as an explanation of two samples
 MOST_SAMPLES = 40  # whose pairs are compared: 780
 SPARE = 2  # times the permutations with which the smallest p-value of a pair just reaches the level
 MEANING = "the best class's score -log p minus its penalty, of all samples against each other"
-CITATIONS = ("rizzo2010disco", "marcus1976closed", "ryan1960significance")
+CITATIONS = ("gretton2012kernel", "rizzo2010disco", "marcus1976closed", "ryan1960significance")
 ADJUSTED = "p-values are adjusted for the number of pairs (closed testing)"
 NO_PAIRS = "not compared, because the test of all samples does not reject"
 
@@ -228,11 +229,9 @@ class KSampleResult(Answer):
             return f"The {len(self.names)} samples differ; pairs were not compared."
         if not found:
             return "The samples differ, but no single pair of them does after adjustment."
-        if len(found) == total > 1:
-            return "All samples differ from each other."
-        alone = _odd_one_out(self.names, found)
-        if alone is not None and total > 1:
-            return f"{sanitize(alone, LONGEST)} differs from all other samples, which show no difference."
+        sets = _sets_of_alike(self.names, found)
+        if sets and total > 1 and len(self.names) <= MOST_LISTED:
+            return _say_sets(sets)
         listed = ", ".join(str(pair) for pair in found[:NAMED_PAIRS])
         more = f" and {len(found) - NAMED_PAIRS} more" if len(found) > NAMED_PAIRS else ""
         return f"{len(found)} of {total} pairs differ{'s' * (len(found) == 1)}: {listed}{more}."
@@ -331,8 +330,9 @@ class KSampleResult(Answer):
 
 @name_keywords
 def k_sample_test(
-    samples: Sequence[Any] | Mapping[Any, Any],
+    samples: Any,
     *,
+    by: str | None = None,
     method: str | Procedure = registry.DEFAULT_METHOD,
     alpha: float = 0.05,
     n_permutations: int | None = None,
@@ -346,6 +346,7 @@ def k_sample_test(
     pairs: Any = None,
     blocks: int | str | None = None,
     group_sizes: str = CUT,
+    preprocess: Any = None,
 ) -> KSampleResult:
     """Test whether several samples come from one distribution, and which of them differ.
 
@@ -354,8 +355,10 @@ def k_sample_test(
 
     Parameters
     ----------
-    samples : list or mapping
-        Two samples or more, as for :func:`two_sample_test`: in a list, or by name in a mapping.
+    samples : list, mapping or table
+        Two samples or more, as for :func:`two_sample_test`: in a list, or by name in a mapping; or one table, and ``by``.
+    by : str, optional
+        The column of one table that says which sample a row is of; it is not compared.
     method : str or FullSampleTest
         ``"cp-full"``, or a :class:`FullSampleTest` with classes of your own.
     alpha : float
@@ -372,7 +375,7 @@ def k_sample_test(
         subject.
     blocks : int or "auto", optional
         For rows in time: this many consecutive rows are permuted as a whole.
-    group_sizes : str
+    group_sizes, preprocess
         As for :func:`two_sample_test`.
 
     Returns
@@ -401,7 +404,7 @@ def k_sample_test(
     >>> result.pvalue, sorted(pair.names for pair in result.differing)
     (0.001, [('north', 'east'), ('south', 'east')])
     """
-    named = _named(samples)
+    named = _named(samples, by)
     plan = TestOptions(
         method=method,
         alpha=alpha,
@@ -414,6 +417,7 @@ def k_sample_test(
         pairs=_in_order(pairs, named),
         blocks=blocks,
         group_sizes=group_sizes,
+        preprocess=preprocess,
     ).plan()
     if not isinstance(plan.procedure, FullSampleTest):
         raise InputError(
@@ -425,10 +429,17 @@ def k_sample_test(
     pool = read_samples(
         {called_in_messages(name): sample for name, sample in named.items()}, missing=plan.missing, design=plan.design
     )
-    pool = cut_groups(pool, plan.design, generator)
+    pool = cut_groups(replace(pool, preprocess=plan.preprocess), plan.design, generator)
     with threads(plan.n_jobs), reporting_to(progress):
         result = _test(plan, plan.procedure, pool, tuple(named), generator)
-    repeat = {"method": method, "alpha": alpha, "n_permutations": plan.options.n_permutations, "missing": missing}
+    repeat = {
+        "method": method,
+        "alpha": alpha,
+        "n_permutations": plan.options.n_permutations,
+        "missing": missing,
+        "by": by,
+        "preprocess": preprocess,
+    }
     given = [f"{key}={value!r}" for key, value in {**repeat, **plan.design.call}.items() if value not in (None, "error")]
     call = f"k_sample_test(samples, {', '.join(given)}, rng={'rng' if seed is None else seed})"
     return replace(result, seed=seed, call=call)
@@ -500,24 +511,47 @@ def _compare_pairs(
     return tuple(found), [f"{name_some(lost)}: not compared, because they share no stratum"] if lost else []
 
 
-def _odd_one_out(names: Sequence[str], found: Sequence[SamplePair]) -> str | None:
-    """Return the sample that differs from all others, where no others differ."""
+def _sets_of_alike(names: Sequence[str], found: Sequence[SamplePair]) -> list[list[str]]:
+    """Return sets of samples such that exactly the pairs across sets differ; none where there are no such sets."""
+    apart = {pair.names for pair in found}
+    sets: list[list[str]] = []
     for name in names:
-        if len(found) == len(names) - 1 and all(name in pair.names for pair in found):
-            return name
-    return None
+        own = [some for some in sets if (some[0], name) not in apart]
+        if len(own) > 1:
+            return []
+        own[0].append(name) if own else sets.append([name])
+    inside = sum(math.comb(len(some), 2) for some in sets)
+    alike = not any((a, b) in apart for some in sets for a, b in combinations(some, 2))
+    return sets if alike and inside + len(apart) == math.comb(len(names), 2) else []
 
 
-def _named(samples: object) -> dict[str, Any]:
+def _say_sets(sets: Sequence[Sequence[str]]) -> str:
+    """State which samples differ from which."""
+    ascending = sorted(sets, key=len)
+    if len(ascending[-1]) == 1:
+        return "All samples differ from each other."
+    first, *others = [join([sanitize(name, LONGEST) for name in some]) for some in ascending]
+    if len(ascending) == 2 and len(ascending[0]) == 1:
+        return f"{first} differs from all others, among which no difference was found."
+    listed = "; ".join([first, *others])
+    return f"Samples of different sets differ, and no difference was found within a set: {listed}."
+
+
+def _named(samples: object, by: str | None) -> dict[str, Any]:
     """Return the samples by their names."""
-    if isinstance(samples, Mapping):
+    if by is not None:
+        if isinstance(samples, list | tuple | Mapping):
+            raise validation.wrong("samples", "must be one table where a column splits it (by=...)", type(samples).__name__)
+        named: dict[str, Any] = dict(split_table(read_table(samples, "table"), by, "table", "by"))
+    elif isinstance(samples, Mapping):
         named = {str(name): sample for name, sample in samples.items()}
         if len(named) < len(samples):
             raise InputError("Names of samples must differ as text. Got some more than once; rename them.")
     elif isinstance(samples, list | tuple):
         named = {f"sample {number}": sample for number, sample in enumerate(samples, 1)}
     else:
-        raise validation.wrong("samples", "must be a list of samples, or a mapping from names to samples", type(samples).__name__)
+        rule = "must be a list of samples, a mapping from names to samples, or a table with the column that splits it (by=...)"
+        raise validation.wrong("samples", rule, type(samples).__name__)
     if len(named) < 2:
         raise InputError("There must be at least two samples. Got {found}.", found=len(named))
     return named

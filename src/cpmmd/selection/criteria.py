@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from cpmmd.core import validation
 
 RATIO_REGULARISATION = 1e-8  # lambda of Liu et al.'s code
+CALIBRATIONS = ("plain", "ratio", "self-consistent", "expectation")
 Number = Any  # a float, an array or a tensor, and what comes out is what went in
 
 
@@ -88,8 +89,9 @@ class ComplexityPenalized(Criterion):
     calibration_alpha : float, optional
         1 - the quantile of the null ratios; None takes the level of the test.
     calibration : str
-        ``"plain"`` maximises the MMD under the null, as the paper does; ``"self-consistent"`` maximises J_CP itself and repeats
-        until C1 settles (several times the cost).
+        What a null permutation contributes to C1. ``"plain"``: MMD2 / G at the largest MMD2, as in the paper's procedure.
+        ``"ratio"``: the largest MMD2 / G itself, the target. ``"self-consistent"``: MMD2 / G at the largest J_CP, repeated
+        until C1 settles (several times the cost). ``"expectation"``: as plain, but C1 is the mean, not a quantile.
 
     Examples
     --------
@@ -112,7 +114,7 @@ class ComplexityPenalized(Criterion):
         validation.whole("n_calibration", self.n_calibration, at_least=1)
         if self.calibration_alpha is not None:
             validation.open_unit("calibration_alpha", self.calibration_alpha)
-        validation.one_of("calibration", self.calibration, ("plain", "self-consistent"))
+        validation.one_of("calibration", self.calibration, CALIBRATIONS)
 
     @property
     def constant(self) -> float | None:
@@ -142,3 +144,14 @@ class ComplexityPenalized(Criterion):
     def value(self, mmd2: Number, variance: Number, complexity: Number) -> Number:  # noqa: ARG002
         """Return MMD2 - C1 G."""
         return mmd2 - self.c1 * complexity
+
+
+@dataclass(frozen=True)
+class LargestRatio(Criterion):
+    """MMD2 over its complexity, which ``calibration="ratio"`` maximises. A map of complexity 0 is constant, and its MMD2 is 0."""
+
+    needs_complexity = True
+
+    def value(self, mmd2: Number, variance: Number, complexity: Number) -> Number:  # noqa: ARG002
+        """Return MMD2 / G."""
+        return mmd2 / (complexity + (complexity == 0))

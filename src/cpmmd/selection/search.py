@@ -16,7 +16,7 @@ from cpmmd.draws.labels import draw_labels
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import TrainedFamily
 from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily, median_distance
-from cpmmd.selection.criteria import ComplexityPenalized, Criterion, Plain
+from cpmmd.selection.criteria import ComplexityPenalized, Criterion, LargestRatio, Plain
 from cpmmd.selection.values import Ascent, BandwidthSearch, Calibration, Selection
 from cpmmd.statistics import mmd
 
@@ -170,26 +170,33 @@ def calibrate(
 
     Each permuted pool is split back at m:n, the plain MMD maximised, and the ratio MMD2 / G recorded. C1-hat is the order
     statistic ceil((1 - alpha)(n_cal + 1)), the maximum when that exceeds n_cal. It is cut off at 0: a negative constant
-    would reward complexity. ``calibration="self-consistent"`` maximises J_CP itself instead and repeats until C1 settles.
+    would reward complexity. ``criterion.calibration`` names the variants.
     """
     label_stream, search_stream = rng.spawn(2)
     labels = draw_labels(train.size, train.m, criterion.n_calibration, label_stream)
     order = quantile_order(criterion.n_calibration, alpha)
 
-    def quantile(maximised: Criterion) -> tuple[float, Array]:
+    def ratios_at_maximum(maximised: Criterion) -> Array:
         mmd2, complexity = selector.maxima(train, labels, maximised, search_stream)
-        ratios = np.divide(mmd2, complexity, out=np.zeros_like(mmd2), where=complexity > 0)
-        return max(float(np.sort(ratios)[order - 1]), 0.0), ratios
+        return np.divide(mmd2, complexity, out=np.zeros_like(mmd2), where=complexity > 0)
 
-    c1, ratios = quantile(Plain())
-    note = selector.calibration_note
-    if criterion.calibration == "self-consistent":
+    def quantile(ratios: Array) -> float:
+        return max(float(np.sort(ratios)[order - 1]), 0.0)
+
+    ratios = ratios_at_maximum(LargestRatio() if criterion.calibration == "ratio" else Plain())
+    c1, how = quantile(ratios), ""
+    if criterion.calibration == "expectation":
+        c1, how = max(float(ratios.mean()), 0.0), "C1 is the mean of the null ratios, not a quantile"
+    elif criterion.calibration == "ratio":
+        how = "C1 from the largest null ratios"
+    elif criterion.calibration == "self-consistent":
         rounds, settled = 0, False
         while not settled and rounds < MAX_ROUNDS:
-            previous, (c1, ratios) = c1, quantile(criterion.calibrated(c1))
+            ratios, previous = ratios_at_maximum(criterion.calibrated(c1)), c1
+            c1 = quantile(ratios)
             rounds, settled = rounds + 1, abs(c1 - previous) <= SETTLED * previous
-        ending = f"settled after {rounds}" if settled else f"not settled after {rounds}"
-        note = "; ".join(filter(None, [note, f"self-consistent C1, {ending} rounds"]))
+        how = f"self-consistent C1, {'settled' if settled else 'not settled'} after {rounds} rounds"
+    note = "; ".join(filter(None, [selector.calibration_note, how]))
     return Calibration(c1=c1, ratios=ratios, alpha=alpha, order=order, note=note)
 
 

@@ -55,12 +55,13 @@ class HSIC:
 
     def _turned(self, some: Round) -> Array:
         """Return the sums of products under the turns of one cycle: cross-correlations along the diagonals of the matrices."""
-        cycle, total = some.cycles[0].ravel(), 0.0
+        cycle, partner, total = some.cycles[0].ravel(), some.partners[0].ravel(), 0.0
         size = len(cycle)
         along = np.arange(size)
         for start in range(0, size, step := max(1, BLOCK_BYTES // (64 * size))):
             apart = (along[:, None] + np.arange(start, min(start + step, size))) % size  # a diagonal a column
-            f, g = (fft.rfft(matrix[cycle[:, None], cycle[apart]], axis=0) for matrix in (self.first, self.second))
+            f = fft.rfft(self.first[cycle[:, None], cycle[apart]], axis=0)
+            g = fft.rfft(self.second[partner[:, None], partner[apart]], axis=0)
             total = total + (f.conj() * g).sum(axis=1)
         return np.asarray(fft.irfft(total, n=size)[some.turns[:, 0]])
 
@@ -148,13 +149,13 @@ def cross_sums(draws: Pairings | Shifts, first: Load, second: Load) -> Iterator[
 def _turned_sums(some: Round, first: Load, second: Load) -> tuple[Array, Array]:
     """Return the sums of all turns of a round: cross-correlations around each cycle."""
     products = matched = np.zeros(0)
-    for cycle, turn in zip(some.cycles, some.turns.T, strict=True):
+    for cycle, partner, turn in zip(some.cycles, some.partners, some.turns.T, strict=True):
         places, width = cycle.shape
         spectrum: Array | None = None
         for part in range(0, width, step := max(1, CHUNK_ROWS // places)):
-            rows = cycle[:, part : part + step]
             (f, own), (g, others) = (
-                [fft.rfft(values.reshape(*rows.shape, -1), axis=0) for values in load(rows.ravel())] for load in (first, second)
+                [fft.rfft(values.reshape(*rows.shape, -1), axis=0) for values in load(rows.ravel())]
+                for load, rows in ((first, cycle[:, part : part + step]), (second, partner[:, part : part + step]))
             )
             of_products = np.matmul(f.conj().transpose(0, 2, 1), g)
             of_matched = (own.conj() * others).sum(axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cpmmd import registry
 from cpmmd.core import validation
@@ -119,6 +120,7 @@ def run_many(
     pairs: str | None = None,
     blocks: int | str | None = None,
     group_sizes: str = CUT,
+    preprocess: Any = None,
     correction: str = "benjamini-hochberg",
 ) -> ManyResults:
     """Run many two-sample tests and adjust their p-values.
@@ -131,7 +133,7 @@ def run_many(
     tests : mapping
         A name for each test, with its two samples, or with a function that returns them. The function is called where the test
         runs, so that data can be read there; such results cannot be explained later, because the data stay there.
-    method, alpha, n_permutations, memory_limit, scale, missing, blocks, group_sizes
+    method, alpha, n_permutations, memory_limit, scale, missing, blocks, group_sizes, preprocess
         As for :func:`two_sample_test`.
     rng : int, Generator, RandomState or None
         Seed or generator. A test's stream depends on the seed and its name alone: not on the other tests, their order or the back
@@ -162,7 +164,7 @@ def run_many(
     ('day 1', 'day 2')
     """
     options = TestOptions(
-        method, alpha, n_permutations, None, memory_limit, scale, missing, groups, strata, pairs, blocks, group_sizes
+        method, alpha, n_permutations, None, memory_limit, scale, missing, groups, strata, pairs, blocks, group_sizes, preprocess
     )
     options.plan()
     adjust = find_correction(correction).adjust

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -97,6 +98,7 @@ def power_from_pilot(
     pairs: object = None,
     blocks: int | str | None = None,
     group_sizes: str = CUT,
+    preprocess: Any = None,
 ) -> PowerTable:
     """Estimate from pilot samples how often a test would find their difference at other sample sizes.
 
@@ -111,7 +113,8 @@ def power_from_pilot(
         The power to find the number of rows for.
     repetitions : int
         Draws of each size.
-    method, alpha, n_permutations, rng, memory_limit, scale, missing, progress, groups, strata, pairs, blocks, group_sizes
+    method, alpha, n_permutations, rng, memory_limit, scale, missing, progress, groups, strata, pairs, blocks, group_sizes, \
+preprocess
         As for :func:`two_sample_test`. The same seed gives the same answer, whatever the number of jobs.
     n_jobs : int, optional
         Number of processes, -1 for all cores; None follows ``joblib.parallel_config``.
@@ -142,12 +145,12 @@ def power_from_pilot(
     target = validation.open_unit("target", target)
     validation.whole("repetitions", repetitions, at_least=2)
     design = (groups, strata, pairs, blocks, group_sizes)
-    test = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design).plan()
+    test = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design, preprocess).plan()
     seed, generator = resolve_rng(rng)
     if sizes is None and test.design.given:
         raise InputError(NO_SIZES, parameter="sizes", sizes=ParameterReference("sizes"))
     wanted = [] if sizes is None else _sizes(sizes, FEWEST_UNITS if test.design.given else FEWEST)
-    pool = read_pool(x, y, missing=test.missing, design=test.design)
+    pool = read_pool(x, y, missing=test.missing, design=test.design, preprocess=test.preprocess)
     if test.procedure.cuts_groups:
         pool = cut_groups(pool, test.design, generator)
     sizes_of, unit = ((pool.m, pool.n), "rows") if pool.design is None else (pool.design.units, f"{pool.design.kind}s")

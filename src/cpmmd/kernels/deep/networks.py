@@ -18,7 +18,9 @@ from cpmmd.errors import InputError
 SMALL = 32  # sides up to this are decomposed exactly
 BLOCK = 8  # singular vectors followed
 DEPTH = 3  # products with W'W in a round
-TOLERANCE = 1e-5  # relative growth of the squared norm over a round that ends the search
+# Relative growth of the squared norm over a round that ends the search: what training in single precision can use, and what
+# double precision is asked for (the norm is then right to 1e-10).
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-13}
 MAX_ROUNDS = 20
 
 
@@ -56,6 +58,7 @@ class SpectralNorms:
 def _follow(tall: torch.Tensor, block: torch.Tensor) -> torch.Tensor:
     """Return the leading right singular vectors near a block of earlier ones, the largest last."""
     value = (tall @ block[:, :, -1:]).square().sum(dim=(1, 2))
+    tolerance = TOLERANCE.get(tall.dtype, 1e-5)
     for _ in range(MAX_ROUNDS):
         parts = [block]
         for _ in range(DEPTH):
@@ -66,8 +69,10 @@ def _follow(tall: torch.Tensor, block: torch.Tensor) -> torch.Tensor:
         ritz = torch.linalg.eigh(image.mT @ image)
         block = basis @ ritz.eigenvectors[:, :, -block.shape[2] :]
         before, value = value, ritz.eigenvalues[:, -1]
-        if bool((value - before <= TOLERANCE * value).all()):
-            break
+        if bool((value - before <= tolerance * value).all()):
+            return block
+    if tall.dtype == torch.float64:
+        block = torch.linalg.eigh(tall.mT @ tall).eigenvectors[:, :, -block.shape[2] :]
     return block
 
 
