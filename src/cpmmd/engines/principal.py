@@ -49,6 +49,8 @@ class PrincipalFeatures:
         variances, vectors = _principal((lambda z: z.T @ z)(centred @ white) / len(some))
         projection = white @ (vectors / np.sqrt(variances))
         variances = variances / variances.max(initial=1e-300)
+        if len(some) == len(rows):
+            return cls._held(variances, centred @ projection)
 
         def features(chosen: Rows) -> Array:
             offset = means[0] if strata is None else means[strata[chosen]]

@@ -172,8 +172,8 @@ class SpectralHSICTest(IndependenceTest):
                 PairScores.of(tables, options.draws).largest()[None], weight=self.columns_weight, quantile=self.quantile
             )
             evidence.append(scored)
-            one = "one column, by its ranks or levels"
-            selected.append(SelectedProduct("columns", one, one, PLAIN, float(scored.scores[0]), scored.penalty))
+            column = "one column, by its ranks or levels"
+            selected.append(SelectedProduct("columns", column, column, PLAIN, float(scored.scores[0]), scored.penalty))
         ranking = rank_classes(evidence, exhaustive=options.draws.exhaustive)
         selected.sort(key=lambda chosen: -chosen.evidence)
         return PairedFinding(ranking, "the largest evidence of a class less its complexity", classes=tuple(selected))
