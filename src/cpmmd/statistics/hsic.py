@@ -55,13 +55,15 @@ class HSIC:
 
     def _turned(self, some: Round) -> Array:
         """Return the sums of products under the turns of one cycle: cross-correlations of places that are equally far apart."""
-        cycle, total = some.cycles[0], 0.0
-        places, width = cycle.shape
+        total = 0.0
+        places, width = some.cycles[0].shape
         along = np.arange(places)
         for start in range(0, places, step := max(1, BLOCK_BYTES // (64 * places * width**2))):
             apart = (along[:, None] + np.arange(start, min(start + step, places))) % places
-            beside = cycle[:, None, :, None], cycle[apart][:, :, None, :]
-            f, g = (fft.rfft(matrix[beside].reshape(places, -1), axis=0) for matrix in (self.first, self.second))
+            f, g = (
+                fft.rfft(matrix[rows[:, None, :, None], rows[apart][:, :, None, :]].reshape(places, -1), axis=0)
+                for matrix, rows in ((self.first, some.cycles[0]), (self.second, some.partners[0]))
+            )
             total = total + (f.conj() * g).sum(axis=1)
         return np.asarray(fft.irfft(total, n=places)[some.turns[:, 0]])
 
