@@ -211,7 +211,7 @@ def cost(rows: int = 1000, many: int = 1_000_000) -> None:
     x, y = rng.normal(size=(rows, 2)), rng.normal(size=(rows, 1))
     half = rows // 2
     theirs = 25 * (half * half / 2) * 1000 + 25 * half * half + 10 * rows * rows  # signs, products of matrices, kernels
-    landmarks, directions, views, pairs, gammas = 200, 40, 8, 5, 7
+    landmarks, directions, views, pairs, gammas = 100, 40, 8, 5, 7
     ours = views * (rows * landmarks * (landmarks + directions) + 2 * landmarks**3 + rows * landmarks)  # features
     ours += pairs * (2 * rows * directions**2 + directions**2 * 2.5 * rows * np.log2(rows) / 2)  # products and transforms
     ours += gammas * rows * directions**2  # weights
