@@ -95,6 +95,18 @@ class Table:
             row_shape=(len(places) + len(categories),),
         )
 
+    def rename(self, name: str) -> Table:
+        """Return a table of one column under another name."""
+        return replace(
+            self,
+            number_names=(name,) * len(self.number_names),
+            dates=frozenset(name for _ in self.dates),
+            categories=dict.fromkeys([name], *self.categories.values()) if self.categories else {},
+            kinds=dict.fromkeys([name], *self.kinds.values()) if self.kinds else {},
+            columns=(name,),
+            named=True,
+        )
+
     def take(self, rows: Rows | Labels) -> Table:
         """Return some rows, by number or by mask."""
         chosen: Rows = np.arange(self.rows)[rows]
