@@ -112,7 +112,7 @@ def test_answers_do_not_depend_on_the_memory():
 def test_six_cosines_are_the_heat_kernel():
     r, s = np.random.default_rng(0).random((2, 50))
     reflected = sum(stats.norm.pdf(r - s + 2 * k, scale=0.25) + stats.norm.pdf(r + s + 2 * k, scale=0.25) for k in range(-4, 5))
-    series = 1 + 2 * (engine._cosines(r) * engine._cosines(s)).sum(axis=1)
+    series = 1 + 2 * (engine.cosines(r) * engine.cosines(s)).sum(axis=1)
     np.testing.assert_allclose(series, reflected, atol=2e-6)
 
 

@@ -9,10 +9,11 @@ from scipy import integrate, stats
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.neighbors import KernelDensity
 
-from cpmmd import CpmmdError, Density, TorchDensity, goodness_of_fit_test
+from cpmmd import CpmmdError, Density, TorchDensity, cite, goodness_of_fit_test
 from cpmmd.models.model import read_model
 from cpmmd.procedures import goodness_of_fit
 from cpmmd.procedures.goodness_of_fit import KSDAGG_COUNT, ksdagg_bandwidths
+from cpmmd.questions import goodness_of_fit as questions
 from cpmmd.statistics.moments import hermite_means, mardia, whiten
 from cpmmd.statistics.stein import Scored, SteinKernel, squared_ksd
 from helpers import GOLDEN
@@ -317,6 +318,32 @@ def test_a_report_and_a_document(tmp_path):
     result.report(page)
     assert "The data do not fit the model" in page.read_text()
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["rows"] == 60
+
+
+def test_rows_that_the_model_cannot_produce_do_not_fit():
+    assert goodness_of_fit_test(X[:, 0], "expon", rng=0, n_permutations=19).reject  # half of them below its support
+
+
+def test_many_rows_are_drawn_from(monkeypatch):
+    monkeypatch.setattr(questions, "MOST_ROWS", {True: 40, False: 50})
+    for model, used in (("normal", 40), (normal_score, 50)):
+        result = goodness_of_fit_test(X, model, rng=0, n_permutations=19)
+        assert result.rows == used
+        assert any("drawn at random" in note for note in result.notes)
+    with pytest.raises(CpmmdError, match="thin the chain"):
+        goodness_of_fit_test(X, normal_score, blocks=3)
+
+
+def test_a_report_of_random_signs(tmp_path):
+    page = tmp_path / "page.html"
+    goodness_of_fit_test(X, normal_score, rng=0, n_permutations=99).report(page)
+    assert "random signs have the right distribution for many rows" in page.read_text()
+
+
+def test_every_answer_names_what_to_cite():
+    assert "mardia1970measures" in cite(goodness_of_fit_test(X, "normal", rng=0, n_permutations=19))
+    assert "schrab2022ksd" in cite(goodness_of_fit_test(X, normal_score, method="ksdagg", rng=0, n_permutations=99))
+    assert "gorham2017measuring" in cite(goodness_of_fit_test(X, normal_score, method="ksd-median", rng=0, n_permutations=99))
 
 
 # Input.

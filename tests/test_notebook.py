@@ -15,6 +15,7 @@ from cpmmd import (
     DriftDetector,
     DriftMonitor,
     equivalence_test,
+    goodness_of_fit_test,
     kernel_matrix_test,
     methods,
     plotting,
@@ -91,6 +92,8 @@ def answers():
         "explanation": result.explain(),
         "equivalence": equivalence,
         "equivalence explained": equivalence.explain(),
+        "fit": goodness_of_fit_test(x.iloc[:, :2], "normal", n_permutations=19, rng=0),
+        "fit explained": goodness_of_fit_test(x.iloc[:, :2], "normal", n_permutations=19, rng=0).explain(),
         "batch": detector.test(y, name=HOSTILE),
         "checked": checked,
         "failed": failed,
@@ -102,7 +105,18 @@ def answers():
 
 
 ANSWERS = [
-    *("result", "explanation", "equivalence", "equivalence explained", "batch", "checked", "failed", "monitor"),
+    *(
+        "result",
+        "explanation",
+        "equivalence",
+        "equivalence explained",
+        "fit",
+        "fit explained",
+        "batch",
+        "checked",
+        "failed",
+        "monitor",
+    ),
     *("many", "pilot", "study"),
 ]
 

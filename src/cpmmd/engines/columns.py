@@ -94,7 +94,7 @@ def _blocks(column: ReadColumn, form: Form) -> Iterator[Array]:
     else:
         known = np.zeros((len(there), COSINES if column.ranks is not None else 1))
         if there.any():
-            known[there] = _cosines(column.ranks[there]) if column.ranks is not None else _larger(column.values[there])
+            known[there] = cosines(column.ranks[there]) if column.ranks is not None else _larger(column.values[there])
             known[~there] = known[there].mean(axis=0)
         features = [known, *([] if there.all() else [there[:, None].astype(np.float64)])]
     for block in features:
@@ -109,7 +109,7 @@ def _larger(values: Array) -> Array:
     return np.asarray(values == values.max(), dtype=np.float64)[:, None]
 
 
-def _cosines(ranks: Array) -> Array:
+def cosines(ranks: Array) -> Array:
     """Return cos(pi j r), j = 1 to 6, times the root of their weight."""
     first = np.cos(np.pi * ranks)
     found = [np.ones_like(first), first]

@@ -20,7 +20,7 @@ from cpmmd.data.missing import check_present, drop_missing, find_missing
 from cpmmd.data.notices import block_length
 from cpmmd.data.pool import pool_tables
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError, TooFewUnitsError, name_keywords, name_some
+from cpmmd.errors import InputError, ParameterReference, TooFewUnitsError, name_keywords, name_some
 from cpmmd.models.model import Model, read_model
 from cpmmd.procedures.goodness_of_fit import (
     SIMULATION,
@@ -44,6 +44,7 @@ CITATIONS = {
     KSDAGG: ("schrab2022ksd",),
 }
 NORMAL_CITATIONS = ("mardia1970measures",)
+MOST_ROWS = {True: 10_000, False: 50_000}  # of simulated data sets, and of random signs: half a minute on one core
 SIMULATIONS, SIGNS, KSDAGG_SIGNS = 299, 999, 4000  # data sets or signs by default; a data set costs far more than signs
 PRINTED = 5  # columns in the printed summary
 FEWEST = 50  # rows below which signs are known to be rough
@@ -223,7 +224,7 @@ def goodness_of_fit_test(
     ----------
     x : array or data frame
         The sample, columns of numbers.
-    model
+    model : str or object
         - ``"normal"``: a normal distribution, whatever its mean and covariance.
         - A name with parameters, such as ``"gamma(5)"``, or a frozen scipy distribution: one-dimensional,
           ``multivariate_normal`` or ``multivariate_t``.
@@ -282,6 +283,9 @@ def goodness_of_fit_test(
     usual = SIMULATIONS if simulated else KSDAGG_SIGNS if method == KSDAGG else SIGNS
     wanted = validation.permutation_count(usual if n_permutations is None else n_permutations, alpha)
     block_rows, about_blocks = _block_rows(table, asked)
+    if len(rows) > MOST_ROWS[simulated]:
+        rows = _some_rows(rows, MOST_ROWS[simulated], block_rows, generator)
+        notes.append(f"{len(rows):,} of {table.rows:,} rows were used, drawn at random")
     with threads(workers), reporting_to(progress):
         if simulated:
             if known.score is not None and known.to_normal is None and not known.estimated:
@@ -377,6 +381,14 @@ def _block_rows(table: Table, asked: DesignOptions) -> tuple[int | None, list[st
     halves = np.array_split(np.arange(table.rows), 2)
     found = min((block_length(pool_tables(table.take(half))) for half in halves), key=lambda length: length.rows)
     return found.rows, [f"blocks have {pluralize(found.rows, 'row')}" + (f", for {found.trait}" if found.trait else "")]
+
+
+def _some_rows(rows: Array, count: int, block_rows: int | None, rng: np.random.Generator) -> Array:
+    """Return rows drawn without looking at their values; dependent ones cannot be drawn one by one."""
+    if block_rows is not None:
+        rule = "With {blocks} there may be at most {most:,} rows. Got {n:,}; thin the chain: take every k-th row."
+        raise InputError(rule, blocks=ParameterReference("blocks"), most=count, n=len(rows))
+    return np.asarray(rows[np.sort(rng.choice(len(rows), count, replace=False))])
 
 
 def _check_units(units: int, alpha: float, block_rows: int | None) -> None:
