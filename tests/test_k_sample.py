@@ -19,6 +19,7 @@ from cpmmd.statistics.columns import columns_of, read_columns, score_columns
 from cpmmd.statistics.forms import Several, form_of
 from cpmmd.statistics.k_sample import adjusted_pairs, largest_factor
 from cpmmd.statistics.strata import Strata
+from helpers import assert_level
 
 
 def gaussian(rows):
@@ -181,6 +182,25 @@ def test_labels_of_one_sample_are_those_of_the_codes():
     codes = LabelCodes.draw(np.array([0, 1, 2, 0, 1, 2, 2]), 50, np.random.default_rng(0))
     for sample in range(3):
         np.testing.assert_array_equal(codes.of(sample).array(bool), codes.codes == sample)
+
+
+def unequal_with_ties(rng):
+    return [rng.integers(0, 3, size=(n, 2)).astype(float) for n in (4, 15, 8)], {}
+
+
+def other_mixes_of_strata(rng):
+    of = [rng.choice(2, 10, p=mix) for mix in ((0.7, 0.3), (0.5, 0.5), (0.2, 0.8))]
+    return [3.0 * own[:, None] + rng.normal(size=(10, 1)) for own in of], {"strata": of}
+
+
+@pytest.mark.parametrize("null", [unequal_with_ties, other_mixes_of_strata])
+def test_the_level_holds(null):
+    # 200 repetitions: at alpha = .05 the bound is 10 + 3 * 3.1 = 19. More in tests/statistical.
+    rng, pvalues = np.random.default_rng(11), []
+    for _ in range(200):
+        samples, design = null(rng)
+        pvalues.append(k_sample_test(samples, n_permutations=39, alpha=0.03, rng=rng, **design).pvalue)
+    assert_level(np.array(pvalues))
 
 
 # Pairs: closed testing against its definition.

@@ -230,7 +230,8 @@ class KSampleResult(Answer):
         if not found:
             return "The samples differ, but no single pair of them does after adjustment."
         sets = _sets_of_alike(self.names, found)
-        if sets and total > 1 and len(self.names) <= MOST_LISTED:
+        whole = total == math.comb(len(self.names), 2)  # pairs that share no stratum are not compared
+        if sets and whole and 2 < len(self.names) <= MOST_LISTED:
             return _say_sets(sets)
         listed = ", ".join(str(pair) for pair in found[:NAMED_PAIRS])
         more = f" and {len(found) - NAMED_PAIRS} more" if len(found) > NAMED_PAIRS else ""
