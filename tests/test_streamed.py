@@ -129,6 +129,21 @@ def test_explanations_are_of_a_sample_and_say_so(tmp_path, monkeypatch):
     assert row.values["n"] == X["n"][row.row]
 
 
+def test_a_sample_of_few_rows_beside_a_large_one(monkeypatch):
+    import cpmmd.procedures.full_sample as full_sample
+
+    monkeypatch.setattr(full_sample, "SAMPLE_ROWS", 60)
+    method = FullSampleTest(pair_rows=100, landmarks=20, covariance_rows=60)
+    there = two_sample_test(X.lazy(), Y[:4], method=method, n_permutations=49, rng=3)
+    assert there.statistic == two_sample_test(X, Y[:4], method=method, n_permutations=49, rng=3).statistic
+
+
+def test_a_frame_that_cannot_be_computed_is_a_sentence():
+    broken = X.lazy().select(pl.col("nothing"))
+    with pytest.raises(InputError, match="could not be read by polars"):
+        two_sample_test(broken, Y, **OPTIONS)
+
+
 def test_other_methods_and_designs_take_the_rows_in_memory(tmp_path):
     x = in_files(tmp_path / "x", X, 4)
     options = {"n_permutations": 49, "rng": 3}

@@ -25,6 +25,7 @@ from .monitoring.monitor import MonitorFile as MonitorFile
 from .procedures.classes import AdditiveClass as AdditiveClass
 from .procedures.classes import ColumnsClass as ColumnsClass
 from .procedures.classes import KernelClass as KernelClass
+from .procedures.classes import ProductsClass as ProductsClass
 from .procedures.fixed import EnergyTest as EnergyTest
 from .procedures.fixed import MedianTest as MedianTest
 from .procedures.full_sample import FullSampleTest as FullSampleTest

@@ -17,12 +17,14 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.core.progress import report
+from cpmmd.data.files.input_file import first_line
 from cpmmd.data.missing import MissingValues, check_present, drop_missing, find_missing
 from cpmmd.data.notices import notices
 from cpmmd.data.numbers import Matrix, Numbers
 from cpmmd.data.pool import BLOCK_ROWS, Pool, match_columns, pool_tables
+from cpmmd.data.sources import FAILED
 from cpmmd.data.table import Table, read_table
-from cpmmd.errors import InputError, Note, SampleName
+from cpmmd.errors import CpmmdError, InputError, Note, SampleName
 
 if TYPE_CHECKING:
     from cpmmd.data.files.batches import TypedFiles
@@ -48,10 +50,15 @@ class StreamedSample:
 
     def tables(self) -> Iterator[Table]:
         """Yield its frames as tables."""
-        for frame in self.batches():
-            table = read_table(frame, self.name)
-            if table.rows:
-                yield table
+        try:
+            for frame in self.batches():
+                table = read_table(frame, self.name)
+                if table.rows:
+                    yield table
+        except CpmmdError:
+            raise
+        except Exception as error:  # every engine has its own
+            raise InputError(FAILED, sample=self.name, engine="its engine", reason=first_line(error).rstrip(".")) from error
 
 
 class Elsewhere(Numbers):
@@ -109,7 +116,8 @@ class StreamedPool(Pool):
                 parts[start >= self.m].append(_held(table.take(rows[lo:hi] - start)))
             done += table.rows
             report("rows drawn", done, total)
-        tables = [_joined(some) for some in parts]
+        none = np.arange(0)  # of a sample that is a tiny share of both
+        tables = [_joined(some or [like.take(none)]) for some, like in zip(parts, self.like.values(), strict=True)]
         pool = pool_tables(*tables, notes=self.notes)
         return replace(pool, kept=np.concatenate([rows[:of_x], rows[of_x:] - self.m]), kinds=self.kinds)
 
@@ -217,7 +225,10 @@ def _source(data: object, name: str) -> StreamedSample | None:
         files = find_typed_files(fsdecode(data))
         return None if files is None else _of_files(files, name)
     found = BATCHES.get((type(data).__module__.split(".")[0], type(data).__name__))
-    return None if found is None else found(data, name)
+    try:
+        return None if found is None else found(data, name)
+    except Exception:  # every engine has its own; reading the whole says what is wrong
+        return None
 
 
 def _held_sample(data: object, name: str) -> StreamedSample:
@@ -237,8 +248,8 @@ def _of_files(files: TypedFiles, name: str) -> StreamedSample:
 
 def _of_lazy_frame(frame: Any, name: str) -> StreamedSample:
     polars = import_module("polars")
-    rows = int(frame.select(polars.len()).collect().item())
     batches = partial(frame.collect_batches, chunk_size=BLOCK_ROWS, maintain_order=True)
+    rows = int(frame.select(polars.len()).collect().item())
     return StreamedSample(name, batches, rows, (), len(frame.collect_schema()))
 
 

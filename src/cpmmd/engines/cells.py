@@ -194,4 +194,4 @@ def counted_columns(cells: Sequence[Cells], counts: Sequence[Rows], varied: Pool
         for over_units, over_rows in column.blocks(own.codes(varied)[: len(some[0])]):
             sums.append(over_units)
             some.append(over_rows)
-    return ColumnSums(layout, largest, np.hstack(sums), np.hstack(some))
+    return ColumnSums(layout, largest, np.hstack(sums), np.hstack(some), np.zeros(len(layout.labels)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ from cpmmd.statistics.forms import form_of
 
 LANDMARKS = 200  # of a pool up to PAIR_ROWS: 300 and 500 have no more power (docs/theory/full-sample.md)
 MOST_LANDMARKS = 512  # of larger ones, from 65,536 rows on; between, twice the root of their number
+NEIGHBOUR_ROWS = 2048  # among which those with many neighbours become landmarks of narrow kernels
 TILE_ROWS = 512  # rows that meet the landmarks at once: never more or fewer, so that sums do not depend on the memory
 Member: TypeAlias = tuple[ScaleFamily, float]  # a kernel by its family and bandwidth
 PANEL_TILES = 16  # tiles of rows that are loaded together
@@ -61,6 +63,21 @@ def landmark_members(view: View, grids: Sequence[Grid]) -> list[KernelMembers]:
         count = len(some) if grid.gammas else grid.usable(seen, view.rows)
         found.append(_members_of(view, grid, some[:count], own[:count]))
     return found
+
+
+def among_neighbours(view: View, grid: Grid) -> View:
+    """Return the view with half of its landmarks where rows are close together, as the grid's widest kernel sees them.
+
+    A narrow kernel sees a small group of rows through landmarks in it alone, and of few landmarks few are in it. Which rows have
+    most neighbours among some of the pool does not depend on labels.
+    """
+    some, kept = view.order[:NEIGHBOUR_ROWS], view.count // 2
+    if len(some) <= view.count:
+        return view
+    kernel = ScaledKernel(grid.family, float(view.unit(grid.family) * grid.multiples[0]))
+    neighbours = kernel.gram(view.take(some)).sum(axis=1)[kept:]
+    crowded = np.sort(np.argsort(-neighbours, kind="stable")[: view.count - kept])
+    return replace(view, chosen=np.concatenate([some[:kept], some[kept:][crowded]]))
 
 
 def landmark_statistics(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:

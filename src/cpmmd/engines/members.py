@@ -104,6 +104,7 @@ class View:
     strata: Rows | None = None  # of the rows of `order`, where a design has some: variances are then taken inside them
     pair_rows: int = PAIR_ROWS  # pools of more rows stream past the landmarks
     covariance_rows: int | None = None  # that variances are taken over in those pools; None is ten a landmark, at most 5000
+    chosen: Rows | None = None  # rows of the pool that are landmarks; None for the first ones of `order`
     # of kernels, by family and bandwidth or by itself, where a pass over the rows was made for all of them
     sketches: Mapping[object, Sketch] = field(default_factory=dict)
     _units: dict[ScaleFamily, float] = field(default_factory=dict)
@@ -136,6 +137,8 @@ class View:
     @cached_property
     def landmarks(self) -> Array:
         """Rows that kernels are computed through: chosen without looking at labels, or all in the order of the layout."""
+        if self.chosen is not None:
+            return self.take(self.chosen)
         return self.take(self.order[: self.count] if self.linear or self.count < self.rows else self.layout.rows)
 
     @cached_property

@@ -18,7 +18,7 @@ from cpmmd.engines.cells import Cells, cells_of, counted_columns
 from cpmmd.engines.columns import ColumnSums, column_sums
 from cpmmd.engines.directions import Sketch
 from cpmmd.engines.fixed_kernel import Engine
-from cpmmd.engines.landmarks import landmark_count, landmark_members, landmark_statistics
+from cpmmd.engines.landmarks import among_neighbours, landmark_count, landmark_members, landmark_statistics
 from cpmmd.engines.members import (
     COVARIANCE_ROWS,
     PAIR_ROWS,
@@ -41,6 +41,7 @@ from cpmmd.procedures.classes import (
     FixedClass,
     KernelClass,
     Members,
+    ProductsClass,
     default_classes,
     without_twins,
 )
@@ -60,8 +61,8 @@ class FullSampleTest(Procedure):
     ----------
     classes : tuple of classes or kernel families, optional
         The classes that compete: kernel families, :class:`KernelClass` (for standardised coordinates, say),
-        :class:`AdditiveClass` and :class:`ColumnsClass`. None is the default for the number of columns, listed in the
-        documentation.
+        :class:`AdditiveClass`, :class:`ColumnsClass` and :class:`ProductsClass`. None is the default for the number of columns,
+        listed in the documentation.
     fixed : tuple of Kernel
         Kernels chosen on other data, such as a trained one; each competes as a class of its own.
     penalty_quantile : float
@@ -169,7 +170,9 @@ class FullSampleTest(Procedure):
         preparations = {scale: Preparation.fit(pool, scale=scale) for scale in SCALES}
         views = self._views(pool, preparations, layout, order, memory_limit, strata)
         classes = without_twins(self.classes_for(pool), preparations)
-        return self._conclude_contest(pool, classes, preparations, views, partial(column_sums, pool, preparations[None], layout))
+        products = any(isinstance(searched, ProductsClass) for searched in classes)
+        read_columns = partial(column_sums, pool, preparations[None], layout, products=products)
+        return self._conclude_contest(pool, classes, preparations, views, read_columns)
 
     @property
     def batch_rows(self) -> int | None:
@@ -178,6 +181,8 @@ class FullSampleTest(Procedure):
 
     def reads_once(self, pool: Pool) -> bool:
         """Whether the rows of a pool are read once, in any order, instead of as often as classes ask for them."""
+        if any(isinstance(searched, ProductsClass) for searched in self.classes or ()) and not pool.streamed:
+            return False  # asked for: products of columns take two passes
         return sum(pool.sizes) > self.pair_rows and pool.design is None and pool.preprocess is None
 
     def _compete_in_one_pass(
@@ -197,11 +202,19 @@ class FullSampleTest(Procedure):
         preparations = {scale: Preparation.fit(sample, scale=scale) for scale in SCALES}
         views = self._views(sample, preparations, layout, np.searchsorted(rows, drawn), memory_limit)
         classes = without_twins(self.classes_for(pool), preparations)
+        classes = [searched for searched in classes if not isinstance(searched, ProductsClass)]  # one pass has single columns
+        if not classes and not self.fixed:
+            raise InputError("Products of columns need rows in memory. Got rows read in batches; name other classes too.")
         cells: tuple[Cells, ...] = ()
         if any(isinstance(searched, ClassOfColumns) for searched in classes):
             cells = cells_of(columns_of(sample, preparations[None]), sample, layout.count)
         by_geometry = _by_geometry(classes).items()
-        groups = [KernelGroup.of(scale, views[scale], [searched.grid for searched in some]) for (scale, _), some in by_geometry]
+        groups: list[KernelGroup] = []
+        for (scale, _), some in by_geometry:
+            view, grids = views[scale], [searched.grid for searched in some if not searched.narrow]
+            groups += [KernelGroup.of(scale, view, grids)] if grids else []
+            narrow = [searched.grid for searched in some if searched.narrow]
+            groups += [KernelGroup.of(scale, among_neighbours(view, grid), [grid]) for grid in narrow]
         fixed = [KernelGroup.of_kernel(views[None], kernel) for kernel in self.fixed]
         plan = OnePass(bins, preparations, (*groups, *fixed), cells)
         summary = summarise(plan, pool.blocks(), total, memory_limit)
@@ -286,11 +299,14 @@ class FullSampleTest(Procedure):
         for (scale, _), group in _by_geometry(classes).items():
             view = views[scale]
             pairwise = [] if view.linear else [searched for searched in group if not searched.gammas]
-            landmark = [searched for searched in group if searched not in pairwise]
+            narrow = [searched for searched in group if view.linear and searched.narrow and not view.sketches]
+            landmark = [searched for searched in group if searched not in (*pairwise, *narrow)]
             if pairwise:
                 yield from zip(pairwise, pairwise_members(view, [searched.grid for searched in pairwise]), strict=True)
             if landmark:
                 yield from zip(landmark, landmark_members(view, [searched.grid for searched in landmark]), strict=True)
+            for searched in narrow:
+                yield searched, landmark_members(among_neighbours(view, searched.grid), [searched.grid])[0]
 
 
 def _by_geometry(classes: Sequence[CompetingClass]) -> dict[tuple[str | None, tuple[object, ...]], list[KernelClass]]:
