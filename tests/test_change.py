@@ -334,3 +334,13 @@ def test_every_form_of_the_answer(tmp_path):
     assert "cai2025diagnosing" in cite(result)
     with pytest.raises(TypeError, match="truth value of ChangeResult is ambiguous"):
         bool(result)
+    assert all("<b>" in value._repr_html_() or "<table" in value._repr_html_() for value in (result, result.explain()))
+
+
+def test_names_from_the_data_are_escaped_and_kept_on_one_line():
+    hostile = "<img src=x onerror=alert(1)>\n" + "long " * 40
+    frames = [flats(60, seed=seed).rename(columns={"price": hostile}) for seed in (0, 1)]
+    result = change_test(*frames, target=hostile, **FAST)
+    assert "<img" not in result._repr_html_() + result.report() + result.explain()._repr_html_()
+    assert all(len(line) < 900 and "onerror" not in line.split("<img")[0] for line in str(result).splitlines())
+    assert len(repr(result)) < 700
