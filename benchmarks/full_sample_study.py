@@ -117,7 +117,8 @@ def scores_of(panel: str, draw: int) -> dict[str, np.ndarray]:
         name, values = NAMES[candidate], tail_scores((members.summed() if candidate.summed else members).mmd2)
         for row, gamma in zip(values, candidate.gammas or (None,), strict=True):
             found[name if gamma is None else f"{name} @{gamma:g}"] = row
-    columns = column_sums(pool, preparations[None], layout)
+    columns = column_sums(pool, preparations[None], layout, products=True)
+    (found["products"],) = tail_scores(columns.products[None])
     (found["columns"],) = tail_scores(columns.largest[None])  # the largest of many scores is no score of its own
     (found["additive"],) = tail_scores(columns.additive(()))
     spectral = tail_scores(columns.additive(ADDITIVE))
@@ -175,6 +176,7 @@ def compare(found: Mapping[str, Sequence[Scores]], unions: Mapping[str, Union]) 
 ALONE: dict[str, Union] = {
     **{name: {(f"{name} *" if candidate.gammas else name,): 1} for name, candidate in CANDIDATES.items()},
     "columns": {("columns",): 1},
+    "products": {("products",): 1},
     "additive": {("additive",): 1},
     "S-additive": {("S-additive @0.1", "S-additive @0.01"): 1},
 }
@@ -188,7 +190,7 @@ KERNELS: Union = {
     ("radius",): 0.7,
     ("S-L1 std 2 @0.1", "S-L1 std 2 @0.01"): 1,
 }
-MANY: Union = {**KERNELS, ("S-additive @0.1", "S-additive @0.01"): 1, ("columns",): 1}
+MANY: Union = {**KERNELS, ("S-additive @0.1", "S-additive @0.01"): 2, ("columns",): 1, ("products",): 1}
 UNIONS: dict[str, Union] = {
     "seven classes": SEVEN,
     "seven, narrow": {**SEVEN, ("G std 1/8",): 0.7},
@@ -196,12 +198,12 @@ UNIONS: dict[str, Union] = {
     "seven, columns": {**SEVEN, ("columns",): 1},
     "one or two columns": {
         ("G raw 2", "G raw 1"): 1.5,
-        ("S-G raw *",): 1,
-        ("G std 1/8", "G raw 1/8"): 2,
-        ("lift",): 0.5,
-        ("radius",): 0.7,
+        ("S-G raw *",): 1.25,
+        ("G std 1/8",): 2,
+        ("lift",): 0.25,
     },
     "more columns": MANY,
+    "without products": {name: weight for name, weight in MANY.items() if name != ("products",)},
     "mixed": {**MANY, ("columns",): 8},
 }
 

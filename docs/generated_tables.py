@@ -28,6 +28,7 @@ LINES = {
     "selection.md": lambda: table(RESULTS / "selection_size.csv"),
     "responses_power.md": lambda: responses("power"),
     "responses_level.md": lambda: responses("level"),
+    "containers.md": lambda: table(RESULTS / "containers.csv"),
     "reference/named.md": lambda: named(),
     **field_tables.TABLES,
 }

@@ -382,6 +382,8 @@ def commands(threads):
         "blocks": ("test", "a.csv", "b.csv", *drop, "--blocks", 4, *quick),
         "margin": ("test", "reference.csv", "same.csv", "--margin", 0.5, "--seed", 1, "--missing", "impute"),
         "split": ("test", "reference.csv", "--split-by", "site", *quick),
+        "split against the rest": ("test", "reference.csv", "--split-by", "site", "--method", "median", *quick),
+        "samples": ("samples", "a.csv", "b.csv", *days[:1], *drop, *quick),
         "split in two": ("test", "reference.csv", "--split-by", "member", *quick),
         "missing": ("test", "a.csv", "b.csv", "--seed", 1),
         "no file": ("test", "a.csv", "nothing.csv"),

@@ -13,7 +13,7 @@ from cpmmd.data.table import read_table
 from cpmmd.draws.labels import Relabelings
 from cpmmd.questions.change import closed_pvalues
 from cpmmd.questions.relation import discrete_strata, measured_overlap
-from cpmmd.statistics.cross_fitting import FOLDS, PENALTIES, Ridge, draw_folds, feature_sets
+from cpmmd.statistics.cross_fitting import FOLDS, PENALTIES, Ridge, _logistic, draw_folds, feature_sets
 from cpmmd.statistics.given_inputs import between_samples, given_inputs, interval, signed_statistics
 
 FAST = {"method": "median", "n_permutations": 99, "rng": 0}
@@ -31,13 +31,16 @@ def flats(rows, larger=0.0, dearer=0.0, seed=0):
 
 @pytest.mark.parametrize("gamma", [None, 0.1])
 def test_the_statistic_is_its_formula_by_sums_over_pairs_of_rows(gamma):
-    U = np.random.default_rng(0).normal(size=(30, 4)) * [1, 2, 0.5, 1]
+    U, V = np.random.default_rng(0).normal(size=(2, 30, 4)) * [1, 2, 0.5, 1]
     draws = Relabelings.draw_signs(30, 9, np.random.default_rng(1))
-    found = signed_statistics(U, draws, (gamma,))[0]
-    covariance = sum(np.outer(u, u) for u in U) / 30
+    found = signed_statistics(U, V, draws, (gamma,))[0]
+    covariance = sum(np.outer(v, v) for v in V) / 30
     metric = np.eye(4) if gamma is None else np.linalg.inv(covariance + gamma * np.linalg.eigvalsh(covariance)[-1] * np.eye(4))
-    for signs, value in zip(draws.array(), found, strict=True):
-        expected = sum(s * t * u @ metric @ v for s, u in zip(signs, U, strict=True) for t, v in zip(signs, U, strict=True)) / 30
+    for b, (signs, value) in enumerate(zip(draws.array(), found, strict=True)):
+        rows = U if b == 0 else V
+        expected = (
+            sum(s * t * u @ metric @ v for s, u in zip(signs, rows, strict=True) for t, v in zip(signs, rows, strict=True)) / 30
+        )
         assert value == pytest.approx(expected, rel=1e-10)
 
 
@@ -70,7 +73,25 @@ def test_probabilities_are_those_of_a_known_shift():
     x[:, 0] += labels
     found = Ridge.of(x, draw_folds(labels, rng), rng).probabilities(labels)
     true = 1 / (1 + np.exp(0.5 - x[:, 0]))  # N(1, 1) against N(0, 1)
-    assert np.sqrt(np.mean((found - true) ** 2)) < 0.04
+    assert np.sqrt(np.mean((found.values - true) ** 2)) < 0.04
+
+
+def test_what_a_label_adds_through_the_probabilities_is_what_a_fit_without_it_loses():
+    rng, n = np.random.default_rng(11), 150
+    labels = np.repeat([0, 1], n)
+    x = rng.normal(size=(2 * n, 2)) + 0.5 * labels[:, None]
+    column, folds = rng.normal(size=(2 * n, 1)), draw_folds(labels, rng)
+    ridge = Ridge.of(x, folds, rng)
+    found = ridge.probabilities(labels)
+    carried, step = found.carried(column)[:, 0], 0.01
+    for row in (0, 7, 250):
+        moved = labels.astype(float)
+        moved[row] += step  # half a label is none, but the derivative is that of the fit
+        ends = [np.empty(2 * n) for _ in range(2)]
+        for fold in found.folds:
+            for end, of in zip(ends, (labels.astype(float), moved), strict=True):
+                end[fold.test] = 1 / (1 + np.exp(-_logistic(fold, of)[:, found.penalty]))
+        assert carried[row] == pytest.approx((ends[1] - ends[0]) @ column[:, 0] / step, rel=0.1, abs=0.02)
 
 
 # The closed test.
@@ -236,8 +257,10 @@ def test_overlap_counts_rows_whose_inputs_occur_in_both_samples_whatever_their_s
         ({"target": "price", "predictions": "modell"}, "Unknown column in predictions"),
         ({"target": "price", "predictions": "town"}, "must be of the target's kind. Got text for a target of numbers"),
         ({"target": "price", "loss": "hinge"}, "Unknown value of loss"),
-        ({"target": (np.zeros(50), np.zeros(50))}, "The target must vary. '0' has one value in all rows of both samples"),
+        ({"target": (np.zeros(50), np.zeros(50))}, "The target must vary. 'target' has one value in all rows of both samples"),
         ({"target": (["a"] * 50, ["a"] * 50)}, "The target must vary"),
+        ({"target": (["a"] * 50, np.arange(50.0))}, "Column 'target' holds text in the reference and numbers in the new sample"),
+        ({"target": "price", "n_permutations": 19}, "The test can never reject"),
         ({"target": (np.zeros(49), np.ones(50))}, "must have a value for each row. Got 49 for the 50 rows of the reference"),
     ],
 )
@@ -256,6 +279,20 @@ def test_missing_values_are_refused_dropped_or_filled_in():
     assert dropped.sizes == (119, 119)
     assert dropped.notes[0] == "1 of 120 rows of the reference dropped for missing values"
     assert change_test(reference, new, target="price", missing="impute", **FAST).sizes == (120, 120)
+
+
+def test_errors_are_of_values_that_are_there():
+    reference, new = (flats(60, seed=seed).assign(model=200.0) for seed in (0, 1))
+    reference.loc[3, "price"] = np.nan
+    with pytest.raises(CpmmdError, match="Target and predictions are not filled in where errors are divided; use missing='drop'"):
+        change_test(reference, new, target="price", predictions="model", missing="impute", **FAST)
+
+
+def test_a_target_by_itself_may_have_two_names():
+    reference, new = flats(60), flats(60, dearer=60, seed=1)
+    target = reference.pop("price").rename("price_train"), new.pop("price").rename("price_test")
+    result = change_test(reference, new, target=target, **FAST)
+    assert (result.target_names, result.relation.reject) == (("price_train",), True)
 
 
 def test_arrays_have_no_names_to_choose_from():
@@ -297,3 +334,13 @@ def test_every_form_of_the_answer(tmp_path):
     assert "cai2025diagnosing" in cite(result)
     with pytest.raises(TypeError, match="truth value of ChangeResult is ambiguous"):
         bool(result)
+    assert all("<b>" in value._repr_html_() or "<table" in value._repr_html_() for value in (result, result.explain()))
+
+
+def test_names_from_the_data_are_escaped_and_kept_on_one_line():
+    hostile = "<img src=x onerror=alert(1)>\n" + "long " * 40
+    frames = [flats(60, seed=seed).rename(columns={"price": hostile}) for seed in (0, 1)]
+    result = change_test(*frames, target=hostile, **FAST)
+    assert "<img" not in result._repr_html_() + result.report() + result.explain()._repr_html_()
+    assert all(len(line) < 900 and "onerror" not in line.split("<img")[0] for line in str(result).splitlines())
+    assert len(repr(result)) < 700

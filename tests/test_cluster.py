@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pytest
 
+import cpmmd.data.pool
 from cpmmd import run_many, two_sample_test
 
 distributed = pytest.importorskip("distributed")
@@ -56,6 +57,27 @@ def test_tiles_on_a_cluster_give_the_same_digits(samples, method):
     here = two_sample_test(*samples, method=method, rng=1, n_permutations=199)
     with joblib.parallel_config(backend="dask"):
         there = two_sample_test(*samples, method=method, rng=1, n_permutations=199)
+    assert (there.pvalue, there.statistic) == (here.pvalue, here.statistic)
+    np.testing.assert_array_equal(there.null_distribution, here.null_distribution)
+
+
+def test_one_pass_loses_nothing_with_a_worker(cluster, samples, monkeypatch):
+    client, _ = cluster
+    here = two_sample_test(*samples, rng=1, n_permutations=199)
+    third = start("worker", client.scheduler.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+    try:
+        client.wait_for_workers(3, timeout=60)
+        monkeypatch.setattr(cpmmd.data.pool, "BLOCK_ROWS", 250)  # 24 blocks
+
+        def progress(stage, done, _):
+            if stage == "rows" and done >= 500 and third.poll() is None:
+                os.kill(third.pid, signal.SIGKILL)
+
+        with joblib.parallel_config(backend="dask"):
+            there = two_sample_test(*samples, rng=1, n_permutations=199, progress=progress)
+        assert third.wait(timeout=30) == -signal.SIGKILL
+    finally:
+        third.kill()
     assert (there.pvalue, there.statistic) == (here.pvalue, here.statistic)
     np.testing.assert_array_equal(there.null_distribution, here.null_distribution)
 

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
-from cpmmd import AdditiveClass, Bandwidth, ColumnsClass, FullSampleTest, KernelClass, plotting, two_sample_test
+from cpmmd import AdditiveClass, Bandwidth, ColumnsClass, FullSampleTest, KernelClass, ProductsClass, plotting, two_sample_test
 from cpmmd.data.pool import read_pool
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import Layout
@@ -22,6 +22,7 @@ CLASSES = {
     "additive": (AdditiveClass(),),
     "spectral": (AdditiveClass(gammas=(1e-1, 1e-2)),),
     "columns": (ColumnsClass(),),
+    "products": (ProductsClass(),),
     "summed": (KernelClass(Bandwidth(), "standard", narrowest=1 / 16, widest=1 / 4, ratio=2, summed=True),),
     "default": None,
 }
@@ -112,7 +113,7 @@ def test_answers_do_not_depend_on_the_memory():
 def test_six_cosines_are_the_heat_kernel():
     r, s = np.random.default_rng(0).random((2, 50))
     reflected = sum(stats.norm.pdf(r - s + 2 * k, scale=0.25) + stats.norm.pdf(r + s + 2 * k, scale=0.25) for k in range(-4, 5))
-    series = 1 + 2 * (engine._cosines(r) * engine._cosines(s)).sum(axis=1)
+    series = 1 + 2 * (engine.cosines(r) * engine.cosines(s)).sum(axis=1)
     np.testing.assert_allclose(series, reflected, atol=2e-6)
 
 
@@ -225,14 +226,14 @@ def test_classes_of_columns_alone_explain_by_the_median_kernel():
 def test_standardised_classes_are_left_out_where_columns_have_one_unit():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 30, 3))
-    assert len(two_sample_test(x, y, n_permutations=19, rng=0).classes) == 8
+    assert len(two_sample_test(x, y, n_permutations=19, rng=0).classes) == 9
     units = np.array([1.0, 10.0, 100.0])
     every = two_sample_test(x * units, y * units, n_permutations=19, rng=0).classes
-    assert len({one.name for one in every}) == len(every) == len(default_classes(3)) == 10
+    assert len({one.name for one in every}) == len(every) == len(default_classes(3)) == 11
 
 
 def test_classes_follow_the_number_of_columns():
-    assert [len(default_classes(columns)) for columns in (1, 2, 3, 64, 65)] == [6, 6, 10, 10, 8]
+    assert [len(default_classes(columns)) for columns in (1, 2, 3, 64, 65)] == [6, 6, 11, 11, 8]
 
 
 def test_tables_with_categories_listen_to_columns():

@@ -569,3 +569,17 @@ def test_of_very_many_columns_those_with_the_smallest_pvalues_are_summarised(mon
     assert {column.distance for column in part.columns[5:]} == {0.0}
     assert part.notes[-1] == "all 12 columns have a p-value; only the 5 with the smallest ones are summarised"
     assert part.where == whole.where
+
+
+def test_precision_in_strata_is_that_of_the_labelings():
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=40)
+    rows, stratum = np.arange(40), np.arange(40) % 3
+    sums = Strata(stratum, rows, rows < 20).sums(Layout.of_rows(20, 20))
+    values = sums.of(values)[:, None]
+    first, second = (Relabelings.draw(40, 20, 9, rng, strata=None) for _ in "ab")
+    kept = sums.features(sums.of(), {}, sums=values)
+    of_x = np.concatenate([labels @ np.hstack([kept.base[:, None], kept.sums]) for labels in second.blocks()])
+    kept.differences(of_x, np.empty(0), first)
+    fresh = replace(sums, _known={}).features(sums.of(), {}, sums=values)
+    np.testing.assert_array_equal(kept.differences(of_x, np.empty(0), second), fresh.differences(of_x, np.empty(0), second))

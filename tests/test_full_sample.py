@@ -181,7 +181,7 @@ def test_the_result_names_class_bandwidth_and_path():
     assert result.method == "cp-full"
     assert result.selected_class.name.startswith(("Bandwidth", "LaplacianL1", "Polynomial", "Radius"))
     path = result.classes
-    assert len(path) == 8  # of three columns of one unit
+    assert len(path) == 9  # of three columns of one unit
     with_kernels = [p for p in path if p.coordinates]
     assert len(with_kernels) == 6
     assert all(len(p.bandwidths) == len(p.gammas) == len(p.scores) == len(p.mmd2) for p in with_kernels)

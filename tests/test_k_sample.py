@@ -19,6 +19,7 @@ from cpmmd.statistics.columns import columns_of, read_columns, score_columns
 from cpmmd.statistics.forms import Several, form_of
 from cpmmd.statistics.k_sample import adjusted_pairs, largest_factor
 from cpmmd.statistics.strata import Strata
+from helpers import assert_level
 
 
 def gaussian(rows):
@@ -183,6 +184,25 @@ def test_labels_of_one_sample_are_those_of_the_codes():
         np.testing.assert_array_equal(codes.of(sample).array(bool), codes.codes == sample)
 
 
+def unequal_with_ties(rng):
+    return [rng.integers(0, 3, size=(n, 2)).astype(float) for n in (4, 15, 8)], {}
+
+
+def other_mixes_of_strata(rng):
+    of = [rng.choice(2, 10, p=mix) for mix in ((0.7, 0.3), (0.5, 0.5), (0.2, 0.8))]
+    return [3.0 * own[:, None] + rng.normal(size=(10, 1)) for own in of], {"strata": of}
+
+
+@pytest.mark.parametrize("null", [unequal_with_ties, other_mixes_of_strata])
+def test_the_level_holds(null):
+    # 200 repetitions: at alpha = .05 the bound is 10 + 3 * 3.1 = 19. More in tests/statistical.
+    rng, pvalues = np.random.default_rng(11), []
+    for _ in range(200):
+        samples, design = null(rng)
+        pvalues.append(k_sample_test(samples, n_permutations=39, alpha=0.03, rng=rng, **design).pvalue)
+    assert_level(np.array(pvalues))
+
+
 # Pairs: closed testing against its definition.
 
 
@@ -331,6 +351,16 @@ def test_samples_that_fall_into_sets_are_listed_by_them():
     assert "1 of 3 pairs differs: a v c." in str(k_sample_test(between, rng=0))
 
 
+@pytest.mark.parametrize("numbers", [False, True])
+def test_a_column_of_one_table_says_which_sample_a_row_is_of(numbers):
+    frames = {"2": NORTH, "10": SOUTH, "11": EAST} if numbers else {"a": NORTH, "b": SOUTH, "c": EAST}
+    table = pd.concat([frame.assign(site=int(name) if numbers else name) for name, frame in frames.items()])
+    split, given = k_sample_test(table, by="site", rng=0), k_sample_test(frames, rng=0)
+    assert split.names == tuple(frames)
+    np.testing.assert_array_equal(split.null_distribution, given.null_distribution)
+    assert "by='site'" in split.call
+
+
 def test_pairs_are_not_compared_where_the_test_of_all_does_not_reject():
     result = k_sample_test([NORTH, SOUTH, NORTH[:30]], rng=0)
     assert not result.reject
@@ -378,6 +408,17 @@ def test_blocks_and_missing_values():
     np.testing.assert_allclose(column.values, [frame["w"].isna().mean() for frame in samples])
 
 
+def test_a_transformer_comes_first():
+    from sklearn.decomposition import PCA
+
+    rng = np.random.default_rng(0)
+    samples = [rng.normal(size=(40, 6)) + shift * np.eye(6)[2] for shift in (0, 0, 1.5)]
+    result = k_sample_test(samples, preprocess=PCA(3), rng=0)
+    assert {pair.names for pair in result.differing} == {("sample 1", "sample 3"), ("sample 2", "sample 3")}
+    assert [column.name for column in result.explain().differing] == ["2"]
+    assert not any("column" in scored.label for scored in result.classes)
+
+
 def test_large_samples_are_binned():
     rng = np.random.default_rng(0)
     samples = [rng.normal(size=(2500, 2)) + shift for shift in (0, 0, 0.2)]
@@ -391,7 +432,11 @@ def test_large_samples_are_binned():
     [
         ([NORTH], {}, "at least two samples. Got 1"),
         ([], {}, "at least two samples. Got 0"),
-        (NORTH, {}, "must be a list of samples, or a mapping from names to samples"),
+        (NORTH, {}, "must be a list of samples, a mapping from names to samples, or a table with the column that splits it"),
+        (NORTH, {"by": "site"}, "Unknown column"),
+        ([NORTH, SOUTH], {"by": "c"}, "must be one table where a column splits it"),
+        (NORTH.assign(c=None), {"by": "c"}, "must have a value in every row"),
+        (NORTH.assign(c="p"), {"by": "c"}, "at least two samples. Got 1"),
         (np.zeros((3, 4, 2)), {}, "must be a list of samples"),
         ([NORTH, SOUTH[:1], EAST], {}, "Each sample must have at least 2 rows. Sample 2 has 1"),
         ({"n": NORTH, "south west": SOUTH[:1]}, {}, "The sample 'south west' has 1"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cpmmd import DriftDetector, DriftMonitor, equivalence_test, two_sample_test
+from cpmmd import DriftDetector, DriftMonitor, equivalence_test, goodness_of_fit_test, two_sample_test
 from cpmmd.monitoring.monitor import METRICS, prometheus_text
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -25,6 +25,7 @@ NAMES = {
     "test": A_TEST,
     "explanation": {"auc", "auc_low", "auc_high", "differing_columns", "differing_pairs"},
     "equivalence": A_TEST - {"statistic"} | {"margin", "largest", "auc_bound"},
+    "fit": {"pvalue", "reject", "alpha", "statistic", "rows", "columns", "differing_columns"},
     "detector": A_BATCH,
     "monitor": A_BATCH | {"alarm", "wealth", "evalue", "level", "episode", "wealth_limit", "batch", "since_batch"},
 }
@@ -39,6 +40,7 @@ def answers():
         "test": test,
         "explanation": test.explain(),
         "equivalence": equivalence_test(x, y, margin=0.2, rng=0),
+        "fit": goodness_of_fit_test(x, "normal", n_permutations=19, rng=0),
         "detector": DriftDetector(**FAST).fit(x).test(y),
         "monitor": DriftMonitor(**FAST).fit(x).update(y, name="day 1"),
     }

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 
 from commands import QUICK, document, refused, run
-from cpmmd import DriftDetector, DriftMonitor, MonitorFile, power_from_pilot, run_many, two_sample_test
+from cpmmd import DriftDetector, DriftMonitor, MonitorFile, equivalence_test, power_from_pilot, run_many, two_sample_test
 from cpmmd.errors import CpmmdError, name_keywords
 
 RNG = np.random.default_rng(0)
@@ -19,6 +20,10 @@ FRAME = pd.DataFrame(X, columns=["age", "patient"])
 
 def detector():
     return DriftDetector("median", n_permutations=99, rng=0).fit(FRAME)
+
+
+def answered():
+    return two_sample_test(X, Y, method="median", n_permutations=99, rng=0)
 
 
 def saved(kind, tmp_path):
@@ -53,6 +58,38 @@ MISTAKES = {
         lambda path: DriftDetector.load(saved(DriftMonitor, path)),
         "must hold a detector. It holds a monitor; name the file of a detector.",
     ),
+    "seed of a test": (lambda _: two_sample_test(X, Y, seed=1), "two_sample_test has no parameter 'seed'. Did you mean 'rng'?"),
+    "p_value": (lambda _: answered().p_value, "TestResult has no attribute 'p_value'. Use .pvalue instead."),
+    "if result:": (lambda _: bool(answered()), "The truth value of TestResult is ambiguous. Use `.reject`."),
+    "a method": (lambda _: two_sample_test(X, Y, method="mediann"), "Did you mean 'median'?"),
+    "alpha in percent": (
+        lambda _: two_sample_test(X, Y, alpha=5),
+        "The 'alpha' parameter must be a number strictly between 0 and 1",
+    ),
+    "text in an array": (
+        lambda _: two_sample_test(np.array([["a"], ["b"]]), np.array([["a"], ["c"]])),
+        "for text or mixed columns pass a data frame",
+    ),
+    "columns of other names": (
+        lambda _: two_sample_test(FRAME, FRAME.rename(columns={"age": "Age"})),
+        "Both samples must have the same column names (only in sample x: 'age'; only in sample y: 'Age')",
+    ),
+    "missing values": (lambda _: two_sample_test(FRAME.mask(FRAME > 2), FRAME), "missing='drop'"),
+    "a single row": (lambda _: two_sample_test(X[:1], Y), "Each sample must have at least 2 rows. Sample x has 1."),
+    "a detector without a reference": (lambda _: DriftDetector().test(Y), "has no reference yet. Call fit(reference) first."),
+    "a batch without a column": (lambda _: detector().test(FRAME[["age"]]), "It lacks 'patient'."),
+    "a transformer's class": (
+        lambda _: two_sample_test(X, Y, preprocess=PCA),
+        "an object with fit and transform such as PCA(10)",
+    ),
+    "groups of an equivalence test": (
+        lambda _: equivalence_test(X, Y, margin=0.2, groups="patient"),
+        "equivalence_test has no parameter 'groups': its bounds take rows as independent, and would be too narrow. Pass one row",
+    ),
+    "prices in two currencies": (
+        lambda _: two_sample_test(pd.DataFrame({"price": ["€5", "$6", "€7"]}), FRAME),
+        "Column 'price' of sample x holds amounts in € and others, such as '$6'",
+    ),
     "sizes of a design": (lambda _: power_from_pilot(FRAME, FRAME, groups="patient"), "Got none; pass sizes=..., such as 10, 20"),
 }
 
@@ -60,9 +97,13 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_likely_mistake_has_a_sentence(mistake, tmp_path):
     call, sentence = MISTAKES[mistake]
-    with pytest.raises(CpmmdError) as found:
+    with pytest.raises((CpmmdError, AttributeError, TypeError)) as found:
         call(tmp_path)
     assert sentence in str(found.value)
+
+
+def test_there_are_more_than_twenty_of_them():
+    assert len(MISTAKES) > 20
 
 
 def test_an_unknown_keyword_is_a_type_error_as_of_any_function():

@@ -1,7 +1,10 @@
 """Results in a notebook: a short repr, and HTML with verdict, where and a picture, from the same content as the report."""
 
+import sys
+import time
 from functools import cache
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +15,7 @@ from cpmmd import (
     DriftDetector,
     DriftMonitor,
     equivalence_test,
+    goodness_of_fit_test,
     kernel_matrix_test,
     methods,
     plotting,
@@ -20,6 +24,7 @@ from cpmmd import (
     run_many,
     two_sample_test,
 )
+from cpmmd.core import progress
 from cpmmd.errors import MissingExtraError
 from cpmmd.explain import explanation
 from helpers import HOSTILE_NAMES, Page, light
@@ -87,6 +92,8 @@ def answers():
         "explanation": result.explain(),
         "equivalence": equivalence,
         "equivalence explained": equivalence.explain(),
+        "fit": goodness_of_fit_test(x.iloc[:, :2], "normal", n_permutations=19, rng=0),
+        "fit explained": goodness_of_fit_test(x.iloc[:, :2], "normal", n_permutations=19, rng=0).explain(),
         "batch": detector.test(y, name=HOSTILE),
         "checked": checked,
         "failed": failed,
@@ -98,7 +105,18 @@ def answers():
 
 
 ANSWERS = [
-    *("result", "explanation", "equivalence", "equivalence explained", "batch", "checked", "failed", "monitor"),
+    *(
+        "result",
+        "explanation",
+        "equivalence",
+        "equivalence explained",
+        "fit",
+        "fit explained",
+        "batch",
+        "checked",
+        "failed",
+        "monitor",
+    ),
     *("many", "pilot", "study"),
 ]
 
@@ -155,3 +173,51 @@ def test_every_plot_takes_a_result_or_its_explanation(plot):
     first, second = (draw(subject, ax=Figure().subplots()) for subject in (result, result.explain()))
     assert first.get_xlabel() == second.get_xlabel()
     assert len(first.get_children()) == len(second.get_children())
+
+
+class Shell:
+    """A notebook: what is displayed, in the order it came."""
+
+    def __init__(self, monkeypatch, name="ZMQInteractiveShell"):
+        self.shown = []
+        handle = SimpleNamespace(update=self.shown.append)
+
+        def show(html, *, display_id):
+            assert display_id
+            self.shown.append(html)
+            return handle
+
+        display = SimpleNamespace(HTML=str, display=show)
+        shell = type(name, (), {})()
+        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+        monkeypatch.setitem(sys.modules, "IPython.display", display)
+
+
+def test_a_notebook_shows_a_bar_while_it_waits(monkeypatch):
+    shell = Shell(monkeypatch)
+    clock = iter([0.0, 0.5, 1.2, 1.3, 2.0])
+    bar = progress.NotebookBar(clock=clock.__next__)
+    for done in (1, 2, 3, 4):
+        bar("<tiles>", done, 4)
+    bar.clear()
+    assert [html.partition("</progress>")[2] for html in shell.shown] == [" &lt;tiles&gt; 2 of 4", " &lt;tiles&gt; 4 of 4", ""]
+    assert "value='2' max='4'" in shell.shown[0]
+
+
+def test_the_bar_comes_by_itself_and_goes_with_the_answer(monkeypatch):
+    shell = Shell(monkeypatch)
+    monkeypatch.setattr(progress.NotebookBar.__init__, "__kwdefaults__", {"delay": 0.0, "interval": 0.0, "clock": time.monotonic})
+    expected = two_sample_test(X, Y, method="cp-linear", rng=0, progress=lambda *_: None)
+    assert not shell.shown
+    assert two_sample_test(X, Y, method="cp-linear", rng=0).pvalue == expected.pvalue
+    assert not shell.shown or shell.shown[-1] == ""
+    with progress.reporting_to(None):
+        progress.report("tiles", 1, 2)
+    assert shell.shown[-2:] == ["<progress value='1' max='2'></progress> tiles 1 of 2", ""]
+
+
+def test_a_terminal_has_no_bar(monkeypatch):
+    shell = Shell(monkeypatch, "TerminalInteractiveShell")
+    with progress.reporting_to(None):
+        progress.report("tiles", 1, 2)
+    assert not shell.shown

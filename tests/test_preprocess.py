@@ -194,6 +194,16 @@ def test_a_step_that_was_fitted_on_one_sample_is_noticed(step, trait):
     assert any(trait in note for note in monitor.notes_)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-300, 1e155, 1e165, 1e300])
+def test_looking_for_such_a_step_does_not_overflow(size):
+    rng = np.random.default_rng(12)
+    x = numbers(rng)[:, :3]
+    x -= x.mean(axis=0)
+    noted = any("have mean 0" in note for note in two_sample_test(x * size, numbers(rng)[:, :3] * size, **QUICK).notes)
+    assert noted == (size < 1)  # numbers as large as the others are whole ones
+
+
 def test_rows_that_no_step_was_fitted_on_are_not_noticed():
     rng = np.random.default_rng(11)
     x, y = numbers(rng), numbers(rng)

@@ -21,7 +21,7 @@ from cpmmd import (
 from cpmmd.draws.layout import Layout
 from cpmmd.engines import directions, landmarks
 from cpmmd.engines.directions import Sketch, landmark_directions, whole_pool_directions
-from cpmmd.engines.landmarks import landmark_members
+from cpmmd.engines.landmarks import NEIGHBOUR_ROWS, among_neighbours, landmark_members
 from cpmmd.engines.members import Grid, View, bandwidth_multiples
 from cpmmd.engines.memory import DEFAULT_LIMIT
 from cpmmd.kernels.scaled import ScaledKernel, _median
@@ -235,3 +235,17 @@ def test_the_median_of_many_values_is_numpys():
             np.zeros(count),
         ):
             assert _median(some) == np.median(some)
+
+
+def test_narrow_kernels_take_landmarks_where_rows_are_close_together():
+    rng = np.random.default_rng(2)
+    rows, order = rng.normal(size=(5000, 4)), rng.permutation(5000)
+    rows[:40] = 3 + 0.01 * rows[:40]
+    narrow = Grid(Bandwidth(), np.array([1 / 8]))
+    view = View(lambda chosen: rows[chosen], Layout.of_rows(2500, 2500), order, DEFAULT_LIMIT, 141)
+    chosen = among_neighbours(view, narrow).chosen
+    assert np.array_equal(chosen[:70], order[:70])
+    assert len(np.unique(chosen)) == 141
+    group = [row for row in order[:NEIGHBOUR_ROWS] if row < 40]
+    assert len(group) > 5
+    assert set(group) <= set(chosen.tolist())

@@ -1,8 +1,8 @@
 """Ten stored pairs: the p-value of every method stays what it was, to the last digit.
 
 Made with 199 relabelings and rng = the number of the pair, before the tree was reorganised; those of ``cp-full`` when its classes
-got spectral parameters, and again when it got classes of columns; those of trained methods under the one arithmetic of
-``experiments.arithmetic``, without which a hundred steps of Adam turn the last digit of a processor into another kernel
+got spectral parameters, when it got classes of columns and of their products; those of trained methods under the one arithmetic
+of ``experiments.arithmetic``, without which a hundred steps of Adam turn the last digit of a processor into another kernel
 (``python tests/test_stored_answers.py`` prints them).
 """
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from cpmmd.testing import assert_equivalent, assert_same_distribution
+from cpmmd.testing import assert_equivalent, assert_same_distribution, assert_same_responses
 
 pytest_plugins = ["pytester"]
 
@@ -105,3 +105,15 @@ def test_the_fixture_writes_a_reference_and_compares_with_it(pytester):
     changed = pytester.runpytest_subprocess(*run)
     assert changed.ret == 1
     changed.stdout.fnmatch_lines(["*AssertionError: The samples differ (p = 0.001 <= 0.01).*", "*'price'*"])
+
+
+def test_answers_that_differ_name_their_prompts():
+    reference = {"A colour?": ["red", "blue"] * 10, "A city?": ["Rome", "Paris"] * 10}
+    assert_same_responses(reference, reference)
+    with pytest.raises(AssertionError) as failure:
+        assert_same_responses({**reference, "A colour?": ["teal", "blue"] * 10}, reference)
+    message = str(failure.value)
+    assert message.startswith("The answers differ (p = ")
+    assert "Answers to 1 of 2 prompts differ: 'A colour?'." in message
+    assert "teal" in message
+    assert message.splitlines()[-1].startswith("Repeat with responses_test(reference, new, alpha=0.01, ")

@@ -15,6 +15,8 @@ from .kernels.families import LaplacianL1 as LaplacianL1
 from .kernels.families import Polynomial as Polynomial
 from .kernels.families import Radius as Radius
 from .kernels.linear_map import LinearMap as LinearMap
+from .models.autograd import TorchDensity as TorchDensity
+from .models.model import Density as Density
 from .monitoring.answers import MonitorAnswer as MonitorAnswer
 from .monitoring.detector import DriftDetector as DriftDetector
 from .monitoring.history import History as History
@@ -23,6 +25,7 @@ from .monitoring.monitor import MonitorFile as MonitorFile
 from .procedures.classes import AdditiveClass as AdditiveClass
 from .procedures.classes import ColumnsClass as ColumnsClass
 from .procedures.classes import KernelClass as KernelClass
+from .procedures.classes import ProductsClass as ProductsClass
 from .procedures.fixed import EnergyTest as EnergyTest
 from .procedures.fixed import MedianTest as MedianTest
 from .procedures.full_sample import FullSampleTest as FullSampleTest
@@ -34,6 +37,8 @@ from .procedures.split import SplitTest as SplitTest
 from .questions.change import change_test as change_test
 from .questions.equivalence import EquivalenceResult as EquivalenceResult
 from .questions.equivalence import equivalence_test as equivalence_test
+from .questions.goodness_of_fit import FitResult as FitResult
+from .questions.goodness_of_fit import goodness_of_fit_test as goodness_of_fit_test
 from .questions.independence import IndependenceResult as IndependenceResult
 from .questions.independence import independence_test as independence_test
 from .questions.k_sample import KSampleResult as KSampleResult

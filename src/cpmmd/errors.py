@@ -215,7 +215,13 @@ def unknown_name(what: str, got: object, known: Iterable[str], *, parameter: str
 C = TypeVar("C", bound=Callable[..., Any])
 
 
-def name_keywords(call: C) -> C:
+def refuse_keywords(names: Iterable[str], rule: str) -> Callable[[C], C]:
+    """Return a decorator as :func:`name_keywords`, which also says why a function has no parameter of some names."""
+    refused = dict.fromkeys(names, rule)
+    return lambda call: name_keywords(call, refused)
+
+
+def name_keywords(call: C, refused: Mapping[str, str] | None = None) -> C:
     """Return a function, or a class, whose call with an unknown keyword ends in a sentence that names the nearest one."""
     if isinstance(call, type):
         call.__init__ = name_keywords(call.__init__)  # type: ignore[misc]
@@ -226,6 +232,8 @@ def name_keywords(call: C) -> C:
     @wraps(call)
     def checked(*positional: Any, **keywords: Any) -> Any:
         for name in keywords:
+            if refused and name in refused:
+                raise UnknownKeywordError(refused[name], called=called, name=name)
             if name not in known:
                 near = CALLED[name] if CALLED.get(name) in known else nearest(name, known)
                 raise UnknownKeywordError(

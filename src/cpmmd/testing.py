@@ -12,9 +12,10 @@ from cpmmd.core.seeds import RNG
 from cpmmd.errors import CpmmdError
 from cpmmd.procedures.outcome import TestResult
 from cpmmd.questions.equivalence import equivalence_test
+from cpmmd.questions.responses import responses_test
 from cpmmd.questions.two_sample import two_sample_test
 
-__all__ = ["assert_equivalent", "assert_same_distribution"]
+__all__ = ["assert_equivalent", "assert_same_distribution", "assert_same_responses"]
 NAMES = ("the reference", "the new data")
 
 
@@ -50,6 +51,7 @@ def assert_same_distribution(
     See Also
     --------
     assert_equivalent : passes only if every difference is below a margin.
+    assert_same_responses : answers to prompts, or other sequences.
 
     Examples
     --------
@@ -111,6 +113,44 @@ def assert_equivalent(
     result = equivalence_test(reference, new, margin=margin, alpha=alpha, rng=rng, missing=missing)
     if not result.reject:
         raise AssertionError("\n".join([result.verdict, result.explain().sentence, *_noted(result.notes), _repeat(result.call)]))
+
+
+def assert_same_responses(new: Any, reference: Any, *, alpha: float = 0.01, rng: RNG = 0, **options: Any) -> None:
+    """Raise an AssertionError if answers to the same prompts differ in distribution from those of a reference.
+
+    Parameters
+    ----------
+    new, reference : mapping, data frame, records or path
+        Answers by prompt, as for :func:`cpmmd.responses_test`.
+    alpha : float
+        Significance level: the probability that the assertion fails although nothing changed.
+    rng : int, Generator, RandomState or None
+        Seed or generator. The default seed makes the outcome repeatable.
+    **options
+        More options of :func:`cpmmd.responses_test`, such as ``kernel`` or ``n_permutations``.
+
+    Raises
+    ------
+    AssertionError
+        With the p-value, the prompts whose answers differ, typical answers, and how to repeat the test.
+
+    See Also
+    --------
+    assert_same_distribution : the same for rows of numbers and categories.
+
+    Examples
+    --------
+    >>> from cpmmd.testing import assert_same_responses
+    >>> answers = {"A colour?": ["red", "blue", "green"] * 5}
+    >>> assert_same_responses(answers, answers)
+    """
+    __tracebackhide__ = True
+    result = responses_test(reference, new, alpha=alpha, rng=rng, **options)
+    if result.reject:
+        chance = f"If nothing changed, this assertion fails with probability {alpha:g}."
+        raise AssertionError(
+            "\n".join([result.verdict, str(result.explain()), *_noted(result.notes), chance, f"Repeat with {result.call}"])
+        )
 
 
 def _where(result: TestResult, names: tuple[str, str]) -> str:

@@ -229,3 +229,5 @@ def test_a_transformer_of_a_module_here_prepares_both_files(pair, tmp_path, monk
         found = run(*groups, "--preprocess", "steps_of_mine:pca")
         assert found.exit_code in (0, 1)
         assert found.stdout != run(*groups).stdout
+    several = run("test", tmp_path / "days.csv", "--split-by", "day", "--preprocess", "steps_of_mine:pca")
+    assert "A test of several samples takes no transformer. Leave out --preprocess" in several.stderr

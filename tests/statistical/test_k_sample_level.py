@@ -46,7 +46,20 @@ def groups(rng):
     return [rng.normal(size=(6, 2)).repeat(3, axis=0) + rng.normal(size=(18, 2)) for _ in of], {"groups": of}
 
 
-NULLS = [discrete, heavy_tails, categories, more_columns_than_rows, unequal_sizes, five_rows_a_sample, strata, groups]
+def strata_of_some_samples(rng):
+    of = [np.repeat([0, 1], [4, 8]), np.repeat([1, 2], [6, 6]), np.repeat([0, 2], [7, 5])]
+    return [3.0 * own[:, None] + rng.normal(size=(12, 2)) for own in of], {"strata": of}
+
+
+def subjects(rng):
+    level = 3.0 * rng.normal(size=(20, 2))
+    return [level + rng.normal(size=(20, 2)) for _ in range(3)], {"pairs": [np.arange(20)] * 3}
+
+
+NULLS = [
+    *(discrete, heavy_tails, categories, more_columns_than_rows, unequal_sizes, five_rows_a_sample),
+    *(strata, groups, strata_of_some_samples, subjects),
+]
 
 
 @pytest.mark.parametrize("null", NULLS, ids=lambda null: null.__name__)

@@ -14,6 +14,7 @@ from cpmmd.cli.settings import (
     JSON,
     ChangeSettings,
     ComparisonSettings,
+    FitsSettings,
     OutputOptions,
     PairedSettings,
     PowerSettings,
@@ -56,6 +57,7 @@ def main(
     cpmmd change old.csv new.csv --target price inputs, target, or the relation between them?
     cpmmd fit reference.csv -o detector.cpmmd   then: cpmmd check detector.cpmmd monday.csv tuesday.csv
     cpmmd power pilot_a.csv pilot_b.csv         how many rows would I need?
+    cpmmd fits residuals.csv --model normal     is this Gaussian?
     cpmmd independence people.csv --y vote      do columns depend on each other?
     cpmmd demo                                  see it work
 
@@ -114,6 +116,32 @@ def compare(
     else:
         differs, failed = compare_groups(files[0], split_by, reading, settings, answering)
     raise answering.exit(differs, failed)
+
+
+@app.command("fits")
+@with_groups
+def fits(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The file whose rows are compared with the model.", show_default=False)
+    ],
+    *,
+    settings: FitsSettings,
+    reading: ReadOptions,
+    answering: OutputOptions,
+) -> None:
+    """Test whether the rows of a file come from a model.
+
+    \b
+    cpmmd fits residuals.csv --model normal
+    cpmmd fits waits.csv --columns minutes --model "gamma(5, scale=2)"
+    cpmmd fits chain.csv --model "norm(0, 2)" --columns mu --blocks auto
+
+    normal is any normal distribution, of one column or several. Other names are those of scipy.stats, with numbers as parameters.
+    Exit code: 0 no misfit found, 1 the rows do not fit, 2 error.
+    """
+    from cpmmd.cli.fits import show_fit
+
+    raise answering.exit(show_fit(file, reading, settings, answering))
 
 
 @app.command()
@@ -385,6 +413,24 @@ def demo(
     from cpmmd.cli.demo import demonstrate
 
     demonstrate(folder, force=force)
+
+
+@app.command()
+@with_groups
+def doctor(json: bool = JSON) -> None:
+    """Show versions, extras, threads and memory, and run a self-test of a second.
+
+    \b
+    cpmmd doctor
+    cpmmd doctor --json
+
+    Exit code: 0 all is well, 2 the self-test failed or a required package is not installed.
+    """
+    from cpmmd.cli.doctor import examine
+    from cpmmd.cli.main import ERROR
+
+    if not examine(as_json=json):
+        raise typer.Exit(ERROR)
 
 
 @app.command()

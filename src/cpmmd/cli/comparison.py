@@ -33,7 +33,7 @@ def compare_files(files: Sequence[str], reading: ReadOptions, settings: Settings
     """Compare two files; whether they differ."""
     answering.check(files)
     with progress("reading"):
-        x, y = reading.read(files, keep=settings.design_columns)
+        x, y = reading.read(files, keep=settings.design_columns, large=True)
     try:
         same = Path(files[0]).samefile(files[1])
     except (OSError, ValueError):

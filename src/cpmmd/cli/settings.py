@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -196,25 +196,34 @@ class ReadOptions:
         quoted = ['"' + column.replace('"', '""') + '"' for column in columns]
         return replace(self, columns=quoted, drop=None, text=quoted)
 
-    def read(self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False) -> list[FileSample]:
+    def read(
+        self, files: Sequence[str], *, keep: Sequence[str] = (), some_drop: bool = False, large: bool = False
+    ) -> list[FileSample]:
         """Return the samples of some files; columns in ``keep`` are read whatever was chosen.
 
         A column to drop must be in one of the files; with ``some_drop``, as for batches, it may be in none of them. Batches may
-        also have columns of missing values only, because the reference has their types.
+        also have columns of missing values only, because the reference has their types. With ``large``, files that are too large
+        to be held are left where they are.
         """
         columns, drop, text = map(column_names, (self.columns, self.drop, self.text))
         from cpmmd.data.files.binary import expect
 
         expect(files)  # before the other imports: its own take as long as all of them
+        from cpmmd.data.files.batches import find_typed_files
         from cpmmd.data.files.input_file import file_limit
         from cpmmd.data.files.options import DateStyle, ReadOptions
         from cpmmd.data.files.reading import read_file
-        from cpmmd.data.files.sample import drop_anywhere, select_columns
+        from cpmmd.data.files.sample import FileSample, drop_anywhere, select_columns
+        from cpmmd.data.streamed import HELD_VALUES
 
         if list(files).count(STDIN) > 1:
             raise InputError("Standard input can be read only once. Got '-' more than once; write one of them to a file first.")
         dates = DateStyle(self.dayfirst, self.date_format)
         options = ReadOptions(self.format, file_limit(self.file_limit), text, dates, self.decimal, self.encoding)
+        if large and options == ReadOptions(limit=options.limit) and not (columns or drop or keep):
+            typed = [find_typed_files(name) for name in files]
+            if all(found is not None for found in typed) and any(found.values > HELD_VALUES for found in typed if found):
+                return [FileSample(cast(Any, found), found.label, found.notes) for found in typed if found is not None]
         samples = [read_file(name, options) for name in files]
         known = [name for name in drop if not some_drop or any(name in sample.columns for sample in samples)]
         chosen = (*columns, *keep) if columns else ()
@@ -286,6 +295,8 @@ class Settings:
         given = self.keywords()
         if given.pop("scale") is not None:
             raise InputError("A test of several samples chooses its own coordinates. Leave out --scale.")
+        if given.pop("preprocess", None) is not None:
+            raise InputError("A test of several samples takes no transformer. Leave out --preprocess, or compare two of them.")
         return given
 
 
@@ -381,6 +392,20 @@ class ChangeSettings:
     seed: int | None = option("The same seed gives the same answer.", None, "-s")
     jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
     missing: str = option("Refuse missing values, drop their rows, or fill them in.", "error", metavar="error|drop|impute")
+
+
+@dataclass(frozen=True)
+class FitsSettings:
+    """How a file is compared with a model by ``cpmmd fits``."""
+
+    model: str = option("normal, or a distribution of scipy.stats such as norm or 'gamma(5, scale=2)'.", "normal", metavar="NAME")
+    method: str = option("cp-stein, ksd-median or ksdagg.", "cp-stein", "-m")
+    alpha: float = option("Significance level: the probability of a false positive.", 0.05, "-a")
+    permutations: int | None = option("Data sets drawn from the model [default: 299], or signs [default: 999].", None, "-p")
+    seed: int | None = option("The same seed gives the same answer.", None, "-s")
+    jobs: int | None = option("Number of threads, -1 for all cores [default: all].", None, "-j")
+    missing: str = option("Refuse missing values, or drop their rows.", "error", metavar="error|drop")
+    blocks: str | None = option("For rows in time: this many consecutive rows share a sign.", None, metavar="K|auto")
 
 
 @dataclass(frozen=True)

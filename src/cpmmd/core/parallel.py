@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
@@ -109,14 +109,14 @@ def map_apart(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
         return list(_on_threads(work, items))
 
 
-def spread(work: Callable[..., R], items: Sequence[T], *shared: object, most: int | None = None) -> Iterator[R]:
+def spread(work: Callable[..., R], items: Iterable[T], *shared: object, most: int | None = None) -> Iterator[R]:
     """Yield ``work(item, *shared)`` in the order of the items, as results come.
 
     On threads here each piece has one BLAS thread: the pieces themselves keep the cores busy.
     """
     if not elsewhere():
         with _one_blas_thread:
-            yield from _on_threads(lambda item: work(item, *shared), items, most)
+            yield from _on_threads(lambda item: work(item, *shared), list(items), most)
         return
     import joblib
 

@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TextIO
+from html import escape
+from importlib import import_module
+from typing import Any, TextIO
 
 Progress = Callable[[str, int, int], None]
 _callback: ContextVar[Progress | None] = ContextVar("cpmmd_progress", default=None)
@@ -16,12 +18,15 @@ _callback: ContextVar[Progress | None] = ContextVar("cpmmd_progress", default=No
 
 @contextmanager
 def reporting_to(callback: Progress | None) -> Iterator[None]:
-    """Send progress inside to ``callback(stage, done, total)``."""
-    token = _callback.set(callback)
+    """Send progress inside to ``callback(stage, done, total)``; without one, a notebook shows a bar."""
+    bar = NotebookBar() if callback is None and _callback.get() is None and in_notebook() else None
+    token = _callback.set(callback or bar)
     try:
         yield
     finally:
         _callback.reset(token)
+        if bar is not None:
+            bar.clear()
 
 
 def report(stage: str, done: int, total: int) -> None:
@@ -75,3 +80,38 @@ class Meter:
         rate = (done - self._first) / elapsed if elapsed > 0 else 0.0
         left = f", {rate:.3g} a second, {(total - done) / rate:.0f} s left" if rate > 0 else ""
         return f"{self._stage} {done} of {total}{left}"
+
+
+def in_notebook() -> bool:
+    """Whether this process serves a notebook, which shows HTML."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+class NotebookBar:
+    """A bar below the cell that runs: it appears when a stage is slow, and is gone with the answer."""
+
+    def __init__(self, *, delay: float = 1.0, interval: float = 0.2, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._interval = clock, interval
+        self._next = clock() + delay
+        self._handle: Any = None
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Show how far a stage is, unless it was shown just now."""
+        now = self._clock()
+        if now < self._next:
+            return
+        self._next = now + self._interval
+        self._show(f"<progress value='{done}' max='{total}'></progress> {escape(stage)} {done} of {total}")
+
+    def clear(self) -> None:
+        """Take the bar away."""
+        if self._handle is not None:
+            self._show("")
+
+    def _show(self, html: str) -> None:
+        display: Any = import_module("IPython.display")
+        if self._handle is None:
+            self._handle = display.display(display.HTML(html), display_id=True)
+        else:
+            self._handle.update(display.HTML(html))

@@ -126,12 +126,24 @@ class DesignOptions:
             if name in NAMED
         }
         for name, values in design_values.items():
-            # NaN and NaT differ from themselves; other marks of missing values are checked one at a time.
-            empty = np.array([is_missing(v) for v in values], dtype=bool) if values.dtype.kind == "O" else values != values
-            if empty.any():
-                count = pluralize(int(empty.sum()), "row")
-                raise InputError(WITHOUT_VALUE, parameter=name, sample=sample, row=int(empty.argmax()), count=count)
+            _require_values(values, sample, name)
         return replace(without_columns(table, self.columns, sample), design_values=design_values) if design_values else table
+
+
+def _require_values(values: Values, sample: str, parameter: str) -> None:
+    # NaN and NaT differ from themselves; other marks of missing values are checked one at a time.
+    empty = np.array([is_missing(v) for v in values], dtype=bool) if values.dtype.kind == "O" else values != values
+    if empty.any():
+        count = pluralize(int(empty.sum()), "row")
+        raise InputError(WITHOUT_VALUE, parameter=parameter, sample=sample, row=int(empty.argmax()), count=count)
+
+
+def split_table(table: Table, column: str, sample: str, parameter: str) -> dict[str, Table]:
+    """Return the rows of a table for each value of a column, which is left out, in the order of the values."""
+    values = design_column(table, column, sample, parameter)
+    _require_values(values, sample, parameter)
+    rest = without_columns(table, (column,), sample)
+    return {str(name): rest.take(values == value) for value in np.unique(values) for name in as_texts(np.array([value]))}
 
 
 def design_column(table: Table, column: str, sample: str, parameter: str) -> Values:

@@ -70,10 +70,11 @@ def fitted_steps(pool: Pool, names: Sequence[str] = ("x", "y")) -> Iterator[Note
         return
     for sample, (start, end) in enumerate(pairwise(ends)):
         values = pool.numbers[np.arange(start, end), columns]
-        size = np.linalg.norm(values, axis=0)
+        size = np.abs(values).max(axis=0, initial=0.0)
         if end - start < FEWEST_ROWS or not np.isfinite(size).all() or not size.all() or not (values % 1).any(axis=0).all():
             continue
         values = values / size
+        values /= np.linalg.norm(values, axis=0)
         centred = np.abs(values.sum(axis=0)).max() <= EXACTLY * np.sqrt(end - start)
         across = values.T @ values
         orthogonal = np.abs(across - np.diag(np.diag(across))).max() <= EXACTLY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from cpmmd.core.text import pluralize
 from cpmmd.data.design import AUTO, BLOCKS_NOTE, GROUPS, STRATA, Coded, Design, DesignOptions, all_codes, both, codes, make_design
 from cpmmd.data.missing import IMPUTE, check_present, drop_missing, find_missing
 from cpmmd.data.notices import block_length, notices, telling_columns
-from cpmmd.data.numbers import Chosen, Numbers, StackedNumbers
+from cpmmd.data.numbers import Chosen, Matrix, Numbers, StackedNumbers
 from cpmmd.data.preparation import pooled_levels
 from cpmmd.data.preprocessing import Transformer
 from cpmmd.data.table import Table, read_table
@@ -33,6 +33,7 @@ LONG_BLOCKS = (
 
 
 MOST_NAMED = 3  # columns of another kind
+BLOCK_ROWS = 2**17  # of a pool that are read at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,21 @@ class Pool:
         """Rows of Y, of two samples."""
         _, n = self.sizes
         return n
+
+    @property
+    def streamed(self) -> bool:
+        """Whether its rows are read anew each time, and never held."""
+        return False
+
+    def blocks(self) -> Iterator[tuple[Pool, Rows, Rows]]:
+        """Yield pools and some of their rows, all rows once, with their positions here."""
+        for start in range(0, sum(self.sizes), BLOCK_ROWS):
+            rows = np.arange(start, min(start + BLOCK_ROWS, sum(self.sizes)))
+            yield self, rows, rows
+
+    def take(self, rows: Rows) -> Pool:
+        """Return some rows, those of each sample together."""
+        return take_rows(self, rows)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -198,6 +214,12 @@ def take_rows(pool: Pool, rows: Rows) -> Pool:
         sizes=tuple(np.bincount(sample, minlength=len(pool.sizes)).tolist()),
         kept=kept[rows],
     )
+
+
+def rows_alone(pool: Pool, rows: Rows) -> Pool:
+    """Return some rows of a pool in memory, as one sample."""
+    categories = {column: values[rows] for column, values in pool.categories.items()}
+    return replace(pool, numbers=Matrix(pool.numbers.take(rows)), categories=categories, sizes=(len(rows),), kept=None, notes=())
 
 
 def take_samples(pool: Pool, *chosen: int) -> Pool:

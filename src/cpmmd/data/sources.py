@@ -82,6 +82,7 @@ def _is_sorted(frame: Any) -> bool:
 
 
 COLLECT: dict[tuple[str, str], Callable[[Any, str], object]] = {
+    ("cpmmd", "TypedFiles"): lambda files, _: _from_files(files.label)[0],
     ("polars", "LazyFrame"): lambda frame, _: frame.collect(),
     ("_duckdb", "DuckDBPyRelation"): lambda relation, _: relation.to_arrow_table(),
     ("duckdb", "DuckDBPyRelation"): lambda relation, _: relation.to_arrow_table(),

@@ -95,6 +95,18 @@ class Table:
             row_shape=(len(places) + len(categories),),
         )
 
+    def rename(self, name: str) -> Table:
+        """Return a table of one column under another name."""
+        return replace(
+            self,
+            number_names=(name,) * len(self.number_names),
+            dates=frozenset(name for _ in self.dates),
+            categories=dict.fromkeys([name], *self.categories.values()) if self.categories else {},
+            kinds=dict.fromkeys([name], *self.kinds.values()) if self.kinds else {},
+            columns=(name,),
+            named=True,
+        )
+
     def take(self, rows: Rows | Labels) -> Table:
         """Return some rows, by number or by mask."""
         chosen: Rows = np.arange(self.rows)[rows]
@@ -252,14 +264,15 @@ def _read_values(values: Values, label: str, name: str) -> dict[str, Column]:
 def _read_vectors(values: Values, label: str, name: str) -> dict[str, Column]:
     """Read a column of vectors, such as embeddings, as a column for each of their values; a missing one is missing values."""
     if values.dtype.kind == "O":
-        there = [np.asarray(v) for v in values if not is_missing(v)]
+        given = [isinstance(v, (list, tuple, np.ndarray)) or not is_missing(v) for v in values]  # arrays are slow to compare
+        there = [np.asarray(v) for v, is_given in zip(values, given, strict=True) if is_given]
         lengths = sorted({vector.size for vector in there})
         if len(lengths) != 1 or lengths == [0]:
             found = f"{lengths[0]} to {lengths[-1]} values" if len(lengths) > 1 else "no values"
             raise InputError(RAGGED, sample=name, column=label, lengths=found)
         matrix = np.full((len(values), lengths[0]), np.nan)
         try:
-            matrix[[not is_missing(v) for v in values]] = [vector.ravel() for vector in there]
+            matrix[given] = [vector.ravel() for vector in there]
         except (TypeError, ValueError) as error:
             raise InputError(NO_KIND, sample=name, column=label, dtype="List of other things than numbers") from error
     else:
@@ -269,7 +282,7 @@ def _read_vectors(values: Values, label: str, name: str) -> dict[str, Column]:
 
 def _read_objects(values: list[Any], label: str, name: str, dtype: str, *, mixed: bool) -> dict[str, Column]:
     """Read Python objects: numbers, dates, durations, text or vectors."""
-    present = [v for v in values if not is_missing(v)]
+    present = [v for v in values if isinstance(v, np.ndarray) or not is_missing(v)]
     if all(map(is_number, present)):  # a pandas object column of numbers, or nothing at all
         return {label: Column([_numbers_of_objects(values, label, name)], "number")}
     if all(isinstance(v, date) for v in present):  # a pandas object column; moments are dates too

@@ -10,7 +10,7 @@ import numpy as np
 
 from cpmmd.core import validation
 from cpmmd.core.arrays import Array
-from cpmmd.data.missing import DROP, IMPUTE, check_present, find_missing
+from cpmmd.data.missing import IMPUTE, check_present, find_missing
 from cpmmd.data.numbers import Matrix, category_text
 from cpmmd.data.pool import match_columns, pool_tables
 from cpmmd.data.table import Table, read_table
@@ -22,6 +22,7 @@ NO_NAMES = (
     "{parameter} names a column, {column!r}, but {sample} is an array, whose columns have no names. Pass an array for each "
     "sample instead."
 )
+NO_ERRORS = "Target and predictions are not filled in where errors are divided; use {drop}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +60,10 @@ def read_parts(reference: Any, new: Any, target: Any, predictions: Any, loss: st
         if missing == "error":
             for found in absent:
                 check_present({name: found})
-        gone = np.any([found.rows for found in (absent if missing == "drop" else absent[2:])], axis=0)
-        if missing == "impute" and len(parts) > 2 and gone.any():
-            raise InputError(
-                "Predictions must not be missing. {Sample} has {count} missing; use {drop}.",
-                sample=name,
-                count=int(gone.sum()),
-                drop=DROP,
-            )
+        if missing == "impute" and predicted is not None:
+            check_present({name: absent[1]}, advice=NO_ERRORS)
+            check_present({name: absent[2]}, advice=NO_ERRORS)
+        gone = np.any([found.rows for found in absent], axis=0)
         if missing == "drop" and gone.any():
             text = "{dropped} of {rows} rows of {sample} dropped for missing values"
             notes.append(Note(text, dropped=int(gone.sum()), rows=len(gone), sample=SampleName(name)))
@@ -79,7 +76,7 @@ def read_parts(reference: Any, new: Any, target: Any, predictions: Any, loss: st
     _check_varied(outcomes)
     losses, kind = (None, "") if predicted is None else _losses(outcomes, (parts[2][REFERENCE], parts[2][NEW]), loss)
     called = outcomes[0].columns or outcomes[0].names
-    names = ["target" if called == ("0",) else f"target {name}" if name.isdigit() else name for name in called]
+    names = [f"target {name}" if name.isdigit() else name for name in called]
     return Parts(inputs, outcomes, tuple(names), losses, kind, tuple(dict.fromkeys(notes)))
 
 
@@ -107,7 +104,16 @@ def _divide(tables: Mapping[str, Table], wanted: Any, parameter: str) -> tuple[d
         if found[sample].rows != table.rows:
             rule = "{parameter} must have a value for each row. Got {got} for the {rows} rows of {sample}."
             raise InputError(rule, parameter=parameter, sample=sample, got=found[sample].rows, rows=table.rows)
-    return found, dict(tables)
+    return _alike(found), dict(tables)
+
+
+def _alike(columns: dict[str, Table]) -> dict[str, Table]:
+    """Return single columns, such as ``y_train`` and ``y_test``, under the name of the first, or as the target."""
+    first = columns[REFERENCE].names
+    if any(len(table.names) != 1 for table in columns.values()):
+        return columns
+    name = "target" if first[0].isdigit() else first[0]
+    return {sample: table.rename(name) for sample, table in columns.items()}
 
 
 def _column(values: Any, sample: str) -> Table:

@@ -26,6 +26,7 @@ from cpmmd.core.arrays import Array, Floating, Labels, Rows
 from cpmmd.core.text import pluralize
 from cpmmd.data.design import AUTO, PAIR, Design
 from cpmmd.draws.labels import LabelCodes, Relabelings, number_of_labels
+from cpmmd.draws.positions import KeyedPermutation, PositionBins
 from cpmmd.errors import DeferredText, InputError, ParameterReference, TooFewUnitsError, Words
 
 TARGET_BINS = 200  # in all: as powerful as rows one by one; 100 are not on small modes (benchmarks/full_sample.py)
@@ -99,6 +100,23 @@ class Layout:
             return cls.of_design(design, rng, target=target)
         size, first, second = bin_counts(m, n, target=target, most=MOST_BINS)
         return cls.of_bins(rng.permutation(m), m + rng.permutation(n), size, first, second).shuffled(rng)
+
+    @classmethod
+    def by_position(
+        cls, m: int, n: int, rng: np.random.Generator, *, target: int = TARGET_BINS, held: bool = True
+    ) -> tuple[Layout, PositionBins]:
+        """Return about ``target`` bins that a row's position decides, in an order that does not look at labels.
+
+        Where rows are not ``held``, their numbers are not either: every one is -1.
+        """
+        size, first, second = bin_counts(m, n, target=target, most=MOST_BINS)
+        orders = KeyedPermutation.draw(m, rng), KeyedPermutation.draw(n, rng)
+        number = rng.spawn(1)[0].permutation(first + second)
+        bins = PositionBins(size, (first, second), orders, np.argsort(number))
+        count = size * (first + second)
+        rows = bins.rows() if held else np.broadcast_to(np.intp(-1), count)
+        dropped = (m - first * size, n - second * size)
+        return cls(rows, np.arange(0, count, size), (first, second), number=number, dropped=dropped), bins
 
     @classmethod
     def cut_several(

@@ -1,4 +1,4 @@
-"""Columns under every relabeling: each by itself, and all of them in one additive kernel.
+"""Columns under every relabeling: each by itself, all of them in one additive kernel, and products of two and three.
 
 The additive kernel is a sum over columns of kernels of one column: of numbers on their pooled ranks, of categories on their
 levels, and a mark of what is missing. Each is centred and divided by its norm, so that columns are heard alike. Of ranks it is
@@ -22,6 +22,7 @@ from cpmmd.engines.directions import LEAST, Directions
 from cpmmd.engines.members import COVARIANCE_ROWS, UNREGULARISED
 from cpmmd.statistics.columns import ReadColumn, columns_of, read_columns, score_columns
 from cpmmd.statistics.forms import Form, form_of
+from cpmmd.statistics.products import numeric_scores, product_features
 from cpmmd.statistics.strata import Strata
 
 COSINES = 6  # of a rank: the seventh has 4e-7 of the first one's weight
@@ -40,6 +41,7 @@ class ColumnSums:
     largest: Array  # the largest score of any column, a relabeling each
     sums: Array  # units x features of the additive kernel
     some: Array  # features of rows that variances are taken over, chosen without looking at labels
+    products: Array  # the largest score of any product of columns, a relabeling each; zeros where they are not asked for
 
     def additive(self, gammas: Sequence[float]) -> Array:
         """Return the squared MMD of the additive kernel for every spectral parameter (rows) under every relabeling."""
@@ -51,8 +53,8 @@ class ColumnSums:
         return _principal(self.sums, self.some).statistics(self.layout, gammas)
 
 
-def column_sums(pool: Pool, preparation: Preparation, layout: Layout) -> ColumnSums:
-    """Read every column of the rows that are relabelled, once."""
+def column_sums(pool: Pool, preparation: Preparation, layout: Layout, *, products: bool = False) -> ColumnSums:
+    """Read every column of the rows that are relabelled, once, and products of them where asked for."""
     columns, rows = columns_of(pool, preparation), len(layout.rows)
     strata, form = Strata.of(pool, layout.rows, layout), form_of(layout)
     features = sum(MAX_LEVELS if column.kind == "category" else COSINES + 1 for column in columns)  # at most
@@ -62,14 +64,18 @@ def column_sums(pool: Pool, preparation: Preparation, layout: Layout) -> ColumnS
     largest = np.zeros(len(layout.labels))
     sums: list[Array] = []
     some: list[Array] = []
+    scores: list[Array] = []
     for read in _parts(read_columns(pool, columns, layout, strata), step):
         for scored in score_columns([column.features for column in read], layout):
             np.maximum(largest, scored.scores, out=largest)
         for block in (block for column in read for block in _blocks(column, form)):
             sums.append(layout.sums(block))
             some.append(block[varied].copy())
+        if products:
+            scores += numeric_scores(read)
+    (of_products,) = score_columns([product_features(scores, strata.sums(layout))], layout)
     empty = np.empty((layout.count, 0))
-    return ColumnSums(layout, largest, np.hstack([empty, *sums]), np.hstack(some) if some else empty)
+    return ColumnSums(layout, largest, np.hstack([empty, *sums]), np.hstack(some) if some else empty, of_products.scores)
 
 
 def _parts(columns: Iterator[ReadColumn], most: int) -> Iterator[list[ReadColumn]]:
@@ -94,7 +100,7 @@ def _blocks(column: ReadColumn, form: Form) -> Iterator[Array]:
     else:
         known = np.zeros((len(there), COSINES if column.ranks is not None else 1))
         if there.any():
-            known[there] = _cosines(column.ranks[there]) if column.ranks is not None else _larger(column.values[there])
+            known[there] = cosines(column.ranks[there]) if column.ranks is not None else _larger(column.values[there])
             known[~there] = known[there].mean(axis=0)
         features = [known, *([] if there.all() else [there[:, None].astype(np.float64)])]
     for block in features:
@@ -109,7 +115,7 @@ def _larger(values: Array) -> Array:
     return np.asarray(values == values.max(), dtype=np.float64)[:, None]
 
 
-def _cosines(ranks: Array) -> Array:
+def cosines(ranks: Array) -> Array:
     """Return cos(pi j r), j = 1 to 6, times the root of their weight."""
     first = np.cos(np.pi * ranks)
     found = [np.ones_like(first), first]

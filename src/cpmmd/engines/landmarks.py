@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,13 +25,15 @@ from cpmmd.engines.members import COVARIANCE_ROWS, PAIR_ROWS, UNREGULARISED, Gri
 from cpmmd.engines.tiles import Piece, cut_pieces
 from cpmmd.errors import InputError
 from cpmmd.kernels.base import Kernel
-from cpmmd.kernels.scaled import ScaledKernel, cut
+from cpmmd.kernels.scaled import ScaledKernel, ScaleFamily, cut
 from cpmmd.kernels.tilers import DistanceTiler, Scratch, Tile, Tiler, tiler_for
 from cpmmd.statistics.forms import form_of
 
 LANDMARKS = 200  # of a pool up to PAIR_ROWS: 300 and 500 have no more power (docs/theory/full-sample.md)
 MOST_LANDMARKS = 512  # of larger ones, from 65,536 rows on; between, twice the root of their number
+NEIGHBOUR_ROWS = 2048  # among which those with many neighbours become landmarks of narrow kernels
 TILE_ROWS = 512  # rows that meet the landmarks at once: never more or fewer, so that sums do not depend on the memory
+Member: TypeAlias = tuple[ScaleFamily, float]  # a kernel by its family and bandwidth
 PANEL_TILES = 16  # tiles of rows that are loaded together
 
 
@@ -45,23 +48,42 @@ def landmark_members(view: View, grids: Sequence[Grid]) -> list[KernelMembers]:
 
     Grids without spectral parameters give the squared MMD of the kernel that landmarks see.
     """
-    bandwidths = [(view.unit(grid.family) * grid.multiples)[:: grid.stride] for grid in grids]
+    bandwidths = [_bandwidths(view, grid) for grid in grids]
     if not view.linear:
         kernels = [[ScaledKernel(grid.family, b) for b in some.tolist()] for grid, some in zip(grids, bandwidths, strict=True)]
         return [_members_of(view, grid, widths, own) for grid, widths, own in zip(grids, bandwidths, kernels, strict=True)]
-    found, sketches = [], iter(_streamed_sketches(view, grids, bandwidths))
+    found, sketches = [], view.sketches
+    if not sketches:
+        wanted = wanted_members(view, grids)
+        among = [ScaledKernel(*member).gram(view.landmarks) for member in wanted]
+        sketches = dict(zip(wanted, _stream(view, members_tiler(view, list(wanted)), among, list(wanted.values())), strict=True))
     for grid, some in zip(grids, bandwidths, strict=True):
-        own = [next(sketches) for _ in some]
+        own = [sketches[grid.family, b] for b in some.tolist()]
         seen = np.array([(member.sums.sum() - np.trace(member.among)) / len(view.landmarks) for member in own])
         count = len(some) if grid.gammas else grid.usable(seen, view.rows)
         found.append(_members_of(view, grid, some[:count], own[:count]))
     return found
 
 
+def among_neighbours(view: View, grid: Grid) -> View:
+    """Return the view with half of its landmarks where rows are close together, as the grid's widest kernel sees them.
+
+    A narrow kernel sees a small group of rows through landmarks in it alone, and of few landmarks few are in it. Which rows have
+    most neighbours among some of the pool does not depend on labels.
+    """
+    some, kept = view.order[:NEIGHBOUR_ROWS], view.count // 2
+    if len(some) <= view.count:
+        return view
+    kernel = ScaledKernel(grid.family, float(view.unit(grid.family) * grid.multiples[0]))
+    neighbours = kernel.gram(view.take(some)).sum(axis=1)[kept:]
+    crowded = np.sort(np.argsort(-neighbours, kind="stable")[: view.count - kept])
+    return replace(view, chosen=np.concatenate([some[:kept], some[kept:][crowded]]))
+
+
 def landmark_statistics(view: View, kernel: Kernel, gammas: Sequence[float]) -> Array:
     """Return the statistics of one fixed kernel for every spectral parameter."""
-    seen: list[Kernel] | list[Sketch] = [kernel]
-    if view.linear:
+    seen: Sequence[Kernel | Sketch] = [view.sketches.get(kernel, kernel)]
+    if view.linear and kernel not in view.sketches:
         seen = _stream(view, tiler_for(kernel, view.varied), [kernel.gram(view.landmarks)], [True])
     ((_, values),) = _members(view, seen, gammas, principal=True)
     return values
@@ -113,20 +135,27 @@ def _unit_sums(seen: Array, layout: Layout) -> Array:
     return np.asarray(seen.reshape(layout.count, layout.size, -1).sum(axis=1))
 
 
-def _streamed_sketches(view: View, grids: Sequence[Grid], bandwidths: Sequence[Array]) -> list[Sketch]:
-    """Return the sketches of every bandwidth of each grid, from one pass over the rows.
+def _bandwidths(view: View, grid: Grid) -> Array:
+    return np.asarray((view.unit(grid.family) * grid.multiples)[:: grid.stride])
+
+
+def wanted_members(view: View, grids: Sequence[Grid]) -> dict[Member, bool]:
+    """Return the kernels of grids, each once, and whether variances of their directions are needed."""
+    wanted: dict[Member, bool] = {}
+    for grid in grids:
+        for b in _bandwidths(view, grid).tolist():
+            wanted[grid.family, b] = wanted.get((grid.family, b), False) or bool(grid.gammas)
+    return wanted
+
+
+def members_tiler(view: View, members: Sequence[Member]) -> DistanceTiler:
+    """Return the tiler of kernels of one geometry.
 
     Each bandwidth has its own exponential of double-precision distances: squaring the one before, as between pairs of rows,
     doubles the rounding every time, and directions of small variance are divided by it.
     """
-    members = [(grid, float(b)) for grid, some in zip(grids, bandwidths, strict=True) for b in some]
-    tiler = DistanceTiler(
-        tuple(grid.family for grid, _ in members),
-        tuple(np.array([b]) for _, b in members),
-        np.median(view.varied, axis=0),
-    )
-    among = [ScaledKernel(grid.family, b).gram(view.landmarks) for grid, b in members]
-    return _stream(view, tiler, among, [bool(grid.gammas) for grid, _ in members])
+    families, bandwidths = zip(*members, strict=True)
+    return DistanceTiler(families, tuple(np.array([b]) for b in bandwidths), np.median(view.varied, axis=0))
 
 
 def _stream(view: View, tiler: Tiler, among: Sequence[Array], spectral: Sequence[bool]) -> list[Sketch]:
@@ -145,8 +174,15 @@ def _stream(view: View, tiler: Tiler, among: Sequence[Array], spectral: Sequence
         for piece, part in zip(panel, spread(_tile_sums, panel, loaded, origin, landmarks, count, tiler), strict=True):
             sums[:, piece.units] += part
         report("rows", panel[-1].rows.stop, view.rows)
+    return sketches_of(view, tiler, landmarks, among, sums, spectral)
+
+
+def sketches_of(
+    view: View, tiler: Tiler, landmarks: Any, among: Sequence[Array], sums: Sequence[Array] | Array, spectral: Sequence[bool]
+) -> list[Sketch]:
+    """Return the sketch of every kernel of a tiler from its sums over units."""
     some = _some_rows(view, tiler, landmarks, [k for k, wanted in enumerate(spectral) if wanted])
-    none = np.empty((0, count), np.float32)
+    none = np.empty((0, len(view.landmarks)), np.float32)
     return [Sketch(matrix, sums[k], some.get(k, none)) for k, matrix in enumerate(among)]
 
 
@@ -185,13 +221,18 @@ def _some_rows(view: View, tiler: Tiler, landmarks: Any, kept: Sequence[int]) ->
 
 def _require(view: View, needed: int, kernels: int) -> None:
     """Refuse landmarks that need more bytes than there are."""
-    if needed > view.memory_limit:
+    require_room(view.memory_limit, needed, kernels, len(view.landmarks))
+
+
+def require_room(limit: int, needed: int, kernels: int, landmarks: int) -> None:
+    """Refuse sums that need more bytes than there are."""
+    if needed > limit:
         raise InputError(
             "{parameter} must leave room for landmarks: at least {needed} for {kernels} with {count} of them. Got "
             "{limit}; raise it, or use fewer landmarks with FullSampleTest(landmarks=...).",
             parameter="memory_limit",
             kernels=pluralize(kernels, "kernel"),
-            count=len(view.landmarks),
+            count=landmarks,
             needed=bytes_in_words(needed),
-            limit=bytes_in_words(view.memory_limit),
+            limit=bytes_in_words(limit),
         )

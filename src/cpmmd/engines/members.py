@@ -7,7 +7,7 @@ spectral parameters need, and linear in the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +16,7 @@ import numpy as np
 
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.draws.layout import Layout
-from cpmmd.engines.directions import Directions
+from cpmmd.engines.directions import Directions, Sketch
 from cpmmd.engines.memory import TILE_ROWS, plan_tiles
 from cpmmd.engines.tiles import tile_statistics, tile_sums
 from cpmmd.kernels.base import Kernel
@@ -104,6 +104,9 @@ class View:
     strata: Rows | None = None  # of the rows of `order`, where a design has some: variances are then taken inside them
     pair_rows: int = PAIR_ROWS  # pools of more rows stream past the landmarks
     covariance_rows: int | None = None  # that variances are taken over in those pools; None is ten a landmark, at most 5000
+    chosen: Rows | None = None  # rows of the pool that are landmarks; None for the first ones of `order`
+    # of kernels, by family and bandwidth or by itself, where a pass over the rows was made for all of them
+    sketches: Mapping[object, Sketch] = field(default_factory=dict)
     _units: dict[ScaleFamily, float] = field(default_factory=dict)
 
     @property
@@ -134,7 +137,9 @@ class View:
     @cached_property
     def landmarks(self) -> Array:
         """Rows that kernels are computed through: chosen without looking at labels, or all in the order of the layout."""
-        return self.take(self.layout.rows if self.count >= self.rows else self.order[: self.count])
+        if self.chosen is not None:
+            return self.take(self.chosen)
+        return self.take(self.order[: self.count] if self.linear or self.count < self.rows else self.layout.rows)
 
     @cached_property
     def varied(self) -> Array:

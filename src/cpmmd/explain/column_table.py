@@ -56,7 +56,13 @@ def permuted_units(evidence: Evidence, rng: np.random.Generator) -> tuple[Layout
     tested = evidence.tested_rows
     m = int(np.count_nonzero(tested < evidence.pool.m))
     units = Layout.cut(m, len(tested) - m, None, rng).draw(OWN_PERMUTATIONS, rng).of(tested)
-    return units, (f"p-values of columns use {OWN_PERMUTATIONS} permutations of their own, because the method has none to share",)
+    own = f"p-values of columns use {OWN_PERMUTATIONS} permutations of their own"
+    if evidence.sample_of is None:
+        return units, (f"{own}, because the method has none to share",)
+    sampled = (
+        f"columns, pairs and rows are those of {len(tested):,} of {evidence.sample_of:,} rows, drawn without looking at labels"
+    )
+    return units, (sampled, own)
 
 
 def difference_tables(pool: Pool, columns: Sequence[DataColumn], units: Layout, alpha: float, names: tuple[str, str]) -> Tables:

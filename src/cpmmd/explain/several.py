@@ -78,7 +78,7 @@ class SeveralColumn(PlainValue):
 
 def compare_columns(pool: Pool, layout: Layout, alpha: float, names: Sequence[str]) -> tuple[SeveralColumn, ...]:
     """Return every column of several samples, smallest p-value first, by the permutations of their test."""
-    columns = columns_of(pool, Preparation.fit(pool))
+    columns = columns_of(pool, Preparation.fit(replace(pool, preprocess=None)))  # as they came, before any transformer
     strata, rows = Strata.of(pool, layout.rows, layout), len(layout.rows)
     step = max(1, ROOM // (8 * (WIDEST * layout.count + 3 * rows)))
     scores: list[Array] = []

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cpmmd.core.arrays import Array, Floating
 from cpmmd.kernels.base import GAUSSIAN, Kernel
-from cpmmd.kernels.families import Bandwidth, FeatureKernel
+from cpmmd.kernels.families import Bandwidth, FeatureKernel, LaplacianL1, Radius
 from cpmmd.kernels.scaled import LiftedKernel, ScaledKernel, ScaleFamily, refuse_overflow
 
 Tile = npt.NDArray[np.float32]
@@ -29,6 +29,8 @@ SINGLE_PRECISION = 1e6
 # Kernel values are lifted by this before every other squaring: squared twice it is the smallest normal number.
 # Arithmetic on smaller ones is forty times slower, and 3e-10 is nothing beside the 6e-8 that single precision rounds away.
 FLOOR = np.float32(3.3e-10)
+L1_ROWS = 128  # of a tile: sums of so many rows and 512 landmarks are 256 kB
+ORDINARY = (1e-15, 1e15)  # sizes whose squares and inverses are numbers in single precision
 LOG_FLOOR = np.float32(2 * np.log(FLOOR))  # exp of it can be squared once
 
 
@@ -165,6 +167,105 @@ def _family_tiles(family: ScaleFamily, bandwidths: Array, distances: Array, scra
         started.append(_chain(scaled, len(bandwidths[chain::chains]), scratch, str(chain)))
     for k in range(len(bandwidths)):
         yield next(started[k % chains])
+
+
+@dataclass(frozen=True, eq=False)
+class SingleTiler(Tiler):
+    """Kernels of one family, each at a bandwidth of its own, from exponents in single precision."""
+
+    bandwidths: tuple[float, ...]
+    centre: Array  # taken off first, in double precision
+
+    power = 1  # of a bandwidth that the exponent is divided by
+
+    @property
+    def n_kernels(self) -> int:
+        return len(self.bandwidths)
+
+    @abstractmethod
+    def _exponents(self, a: Operand, i: slice, b: Operand, j: slice, scratch: Scratch) -> Tile:
+        """Return exponents at bandwidth 1 of all pairs of two slices."""
+
+    def tiles(self, a: Operand, i: slice, b: Operand, j: slice, scratch: Scratch) -> Iterator[Tile]:
+        exponents = self._exponents(a, i, b, j, scratch)
+        tile = scratch.tile("kernel", exponents.shape)
+        for bandwidth in self.bandwidths:
+            np.multiply(exponents, np.float32(bandwidth**-self.power), out=tile)
+            np.clip(tile, LOG_FLOOR, np.float32(0), out=tile)
+            yield np.exp(tile, out=tile)
+
+
+@dataclass(frozen=True, eq=False)
+class SingleGaussianTiler(SingleTiler):
+    """Gaussian kernels: one product gives -|x - x'|^2 / 2.
+
+    It is in double precision: OpenBLAS rounds a row of a product in single precision by where it stands.
+    """
+
+    power = 2
+
+    def operand(self, rows: Array) -> Products:
+        centred = rows - self.centre
+        minus = -0.5 * np.einsum("ij,ij->i", centred, centred)[:, None]
+        ones = np.ones_like(minus)
+        return np.hstack([centred, minus, ones]), np.ascontiguousarray(np.hstack([centred, ones, minus]).T)
+
+    def _exponents(self, a: Products, i: slice, b: Products, j: slice, scratch: Scratch) -> Tile:
+        left, right = a[0][i], b[1][:, j]
+        exponents = scratch.tile("exponent", (len(left), right.shape[1]))
+        np.copyto(exponents, left @ right, casting="same_kind")
+        return exponents
+
+
+@dataclass(frozen=True, eq=False)
+class SingleL1Tiler(SingleTiler):
+    """Laplacian kernels of the L1 norm, added up column by column for as many rows as fit the cache."""
+
+    def operand(self, rows: Array) -> Tile:
+        return np.ascontiguousarray((rows - self.centre).T.astype(np.float32))
+
+    def _exponents(self, a: Tile, i: slice, b: Tile, j: slice, scratch: Scratch) -> Tile:
+        own, others = a[:, i], b[:, j]
+        total = scratch.tile("exponent", (own.shape[1], others.shape[1]))
+        for start in range(0, len(total), L1_ROWS):
+            part, rows = total[start : start + L1_ROWS], own[:, start : start + L1_ROWS, None]
+            difference = scratch.tile("difference", part.shape)
+            for column in range(len(own)):
+                out = difference if column else part
+                np.subtract(rows[column], others[column], out=out)
+                np.abs(out, out=out)
+                if column:
+                    np.add(part, out, out=part)
+        return np.negative(total, out=total)
+
+
+@dataclass(frozen=True, eq=False)
+class SingleRadiusTiler(SingleTiler):
+    """Laplacian kernels of the difference in length."""
+
+    def operand(self, rows: Array) -> Tile:
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.float32)
+
+    def _exponents(self, a: Tile, i: slice, b: Tile, j: slice, scratch: Scratch) -> Tile:
+        apart = scratch.tile("exponent", (len(a[i]), len(b[j])))
+        np.subtract(a[i][:, None], b[j], out=apart)
+        np.abs(apart, out=apart)
+        return np.negative(apart, out=apart)
+
+
+def single_tiler(family: ScaleFamily, bandwidths: Sequence[float], centre: Array, landmarks: Array) -> SingleTiler | None:
+    """Return the tiler of kernels of a family from exponents in single precision; None where there is none.
+
+    Bandwidths and landmarks must be of ordinary size.
+    """
+    if not all(ORDINARY[0] < b < ORDINARY[1] for b in bandwidths) or not np.abs(landmarks - centre).max() < ORDINARY[1]:
+        return None
+    widths = tuple(bandwidths)
+    if family == Bandwidth():
+        return SingleGaussianTiler(widths, centre)
+    if isinstance(family, LaplacianL1):
+        return SingleL1Tiler(widths, centre)
+    return SingleRadiusTiler(widths, centre) if isinstance(family, Radius) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,6 +81,11 @@ class Procedure(ABC):
         return ()
 
     @property
+    def batch_rows(self) -> int | None:
+        """Pools of more rows may be read batch by batch, without a design; None where rows must be in memory."""
+        return None
+
+    @property
     def combination_factor(self) -> float:
         """What the p-values of several splits are multiplied by where they are combined."""
         return 1.0

@@ -256,6 +256,46 @@ class ColumnsClass(ClassOfColumns):
 
 
 @dataclass(frozen=True)
+class ProductsClass(ClassOfColumns):
+    """The largest score of any product of two or three columns, of those whose mean over the pool is furthest from zero.
+
+    It finds what changes in how columns go together: a correlation, or a column that follows the product of two others.
+
+    Parameters
+    ----------
+    weight : float
+        Share of the level that the class competes for, relative to the other classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cpmmd import FullSampleTest, ProductsClass, two_sample_test
+    >>> data = np.random.default_rng(0)
+    >>> x, y = data.normal(size=(2, 200, 5))
+    >>> y[:, 2] = 0.7 * y[:, 0] * y[:, 1] + 0.7 * y[:, 2]
+    >>> two_sample_test(x, y, method=FullSampleTest(classes=(ProductsClass(),)), rng=0).reject
+    True
+    """
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        validation.positive("weight", self.weight)
+
+    @property
+    def label(self) -> str:
+        """The class in few words."""
+        return "product of columns"
+
+    def members(self, columns: ColumnSums) -> Members:
+        """Return one member, whose values are scores."""
+        return Members(columns.products[None], np.empty(0), np.empty(0), squared_mmd=False)
+
+    def __str__(self) -> str:
+        return "largest difference of a product of columns"
+
+
+@dataclass(frozen=True)
 class FixedClass(CompetingClass):
     """A kernel that was chosen on other data: a class of one."""
 
@@ -286,11 +326,13 @@ def default_classes(columns: int, *, mixed: bool = False) -> tuple[CompetingClas
     gaussian, few = Bandwidth("gaussian"), columns <= FEW_COLUMNS
     gammas, fine = (1e-1, 1e-2, 1e-3, 1e-4), (1e-5, 1e-6) if few else ()
     kernels: tuple[CompetingClass, ...] = (
-        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=2 if few else 1.5),
-        KernelClass(gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine)),
+        KernelClass(gaussian, narrowest=1, widest=2, ratio=2, weight=1.5),
+        KernelClass(
+            gaussian, narrowest=1 / 4 if few else 1, widest=1, ratio=4, gammas=(*gammas, *fine), weight=1.25 if few else 1
+        ),
         KernelClass(gaussian, "standard", narrowest=1, widest=1),
         KernelClass(gaussian, "standard", narrowest=1, widest=1, gammas=gammas, weight=0.5),
-        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=1.5 if few else 0.7),
+        KernelClass(gaussian, "standard", narrowest=1 / 8, widest=1 / 8, weight=2 if few else 0.7),
         KernelClass(Polynomial(degree=2), "standard", narrowest=1 / 2, widest=1 / 2, weight=0.25 if few else 0.5),
     )
     if few:
@@ -299,7 +341,7 @@ def default_classes(columns: int, *, mixed: bool = False) -> tuple[CompetingClas
     kernels = (*kernels, radius, KernelClass(LaplacianL1(), "standard", narrowest=2, widest=2, gammas=(1e-1, 1e-2)))
     if columns > MANY_COLUMNS:
         return kernels
-    return (*kernels, AdditiveClass(gammas=(1e-1, 1e-2)), ColumnsClass(weight=8 if mixed else 1))
+    return (*kernels, AdditiveClass(gammas=(1e-1, 1e-2), weight=2), ColumnsClass(weight=8 if mixed else 1), ProductsClass())
 
 
 def without_twins(classes: Sequence[CompetingClass], preparations: Mapping[str | None, Preparation]) -> list[CompetingClass]:

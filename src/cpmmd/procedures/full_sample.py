@@ -9,13 +9,26 @@ from functools import partial
 import numpy as np
 
 from cpmmd.core import validation
-from cpmmd.data.pool import Pool
+from cpmmd.core.arrays import Rows
+from cpmmd.data.pool import Pool, rows_alone
 from cpmmd.data.preparation import Preparation
 from cpmmd.draws.layout import TARGET_BINS, Layout
+from cpmmd.draws.positions import KeyedPermutation, PositionBins
+from cpmmd.engines.cells import Cells, cells_of, counted_columns
 from cpmmd.engines.columns import ColumnSums, column_sums
+from cpmmd.engines.directions import Sketch
 from cpmmd.engines.fixed_kernel import Engine
-from cpmmd.engines.landmarks import landmark_count, landmark_members, landmark_statistics
-from cpmmd.engines.members import PAIR_ROWS, UNREGULARISED, KernelMembers, View, pairwise_members, pairwise_statistics
+from cpmmd.engines.landmarks import among_neighbours, landmark_count, landmark_members, landmark_statistics
+from cpmmd.engines.members import (
+    COVARIANCE_ROWS,
+    PAIR_ROWS,
+    UNREGULARISED,
+    KernelMembers,
+    View,
+    pairwise_members,
+    pairwise_statistics,
+)
+from cpmmd.engines.one_pass import KernelGroup, OnePass, summarise
 from cpmmd.errors import InputError, ParameterReference
 from cpmmd.evidence import SCORE_TIE, ClassEvidence, Ranking, rank_classes
 from cpmmd.kernels.base import Kernel
@@ -28,11 +41,15 @@ from cpmmd.procedures.classes import (
     FixedClass,
     KernelClass,
     Members,
+    ProductsClass,
     default_classes,
     without_twins,
 )
 from cpmmd.procedures.outcome import ClassScores, Evidence, TestResult
+from cpmmd.statistics.columns import columns_of
 
+SCALES = (None, "standard")
+SAMPLE_ROWS = 2**16  # rows, drawn without looking at labels, that coordinates, cells and landmarks of larger pools are of
 Views = Mapping[str | None, View]  # the pool in raw and in standardised coordinates
 
 
@@ -44,8 +61,8 @@ class FullSampleTest(Procedure):
     ----------
     classes : tuple of classes or kernel families, optional
         The classes that compete: kernel families, :class:`KernelClass` (for standardised coordinates, say),
-        :class:`AdditiveClass` and :class:`ColumnsClass`. None is the default for the number of columns, listed in the
-        documentation.
+        :class:`AdditiveClass`, :class:`ColumnsClass` and :class:`ProductsClass`. None is the default for the number of columns,
+        listed in the documentation.
     fixed : tuple of Kernel
         Kernels chosen on other data, such as a trained one; each competes as a class of its own.
     penalty_quantile : float
@@ -116,9 +133,14 @@ class FullSampleTest(Procedure):
     def run(self, pool: Pool, options: RunOptions, rng: np.random.Generator) -> TestResult:
         """Compute all members under common relabelings, score, rank."""
         bin_stream, label_stream, sample_stream = rng.spawn(3)
-        layout = Layout.cut(pool.m, pool.n, pool.design, bin_stream, target=self.bins)
-        layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
-        contest = self.compete(pool, layout, options.memory_limit, sample_stream)
+        if self.reads_once(pool):
+            layout, bins = Layout.by_position(pool.m, pool.n, bin_stream, target=self.bins, held=not pool.streamed)
+            layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
+            contest = self._compete_in_one_pass(pool, layout, bins, options.memory_limit, sample_stream)
+        else:
+            layout = Layout.cut(pool.m, pool.n, pool.design, bin_stream, target=self.bins)
+            layout = layout.draw(options.n_permutations, label_stream, options.memory_limit)
+            contest = self.compete(pool, layout, options.memory_limit, sample_stream)
         ranking = contest.ranking
         shown = _simplest(contest.classes, float(ranking.null_distribution.max(initial=-np.inf)))
         return self.conclude(
@@ -129,7 +151,11 @@ class FullSampleTest(Procedure):
             kernel=None if shown is None else shown.kernel,
             preparation=contest.preparations[None if shown is None else shown.of.searched.scale],
             notes=layout.left_out,
-            evidence=Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout),
+            evidence=(
+                Evidence(contest.sample, sample_of=sum(pool.sizes))
+                if pool.streamed
+                else Evidence(pool, np.sort(layout.rows) if sum(layout.dropped) else None, units=layout)
+            ),
             engine=contest.engine,
             classes=tuple(
                 replace(scored.reported, selected=shown.member) if shown is not None and scored is shown.of else scored.reported
@@ -140,27 +166,103 @@ class FullSampleTest(Procedure):
     def compete(self, pool: Pool, layout: Layout, memory_limit: int, rng: np.random.Generator) -> Contest:
         """Score all classes under every labeling of a layout, of two samples or of several, and rank the best."""
         order = rng.permutation(sum(pool.sizes))
-        landmarks = landmark_count(len(layout.rows), self.landmarks, self.pair_rows)
-        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in (None, "standard")}
         strata = None if pool.design is None else pool.design.strata[pool.design.unit[order]]
-        sizes = (landmarks, strata, self.pair_rows, self.covariance_rows)
-        views = {
-            scale: View(partial(fitted.transform, pool), layout, order, memory_limit, *sizes)
-            for scale, fitted in preparations.items()
-        }
+        preparations = {scale: Preparation.fit(pool, scale=scale) for scale in SCALES}
+        views = self._views(pool, preparations, layout, order, memory_limit, strata)
         classes = without_twins(self.classes_for(pool), preparations)
-        members = self.members(classes, views, partial(column_sums, pool, preparations[None], layout))
+        products = any(isinstance(searched, ProductsClass) for searched in classes)
+        read_columns = partial(column_sums, pool, preparations[None], layout, products=products)
+        return self._conclude_contest(pool, classes, preparations, views, read_columns)
+
+    @property
+    def batch_rows(self) -> int | None:
+        """Pools of more rows are read once, in any order."""
+        return self.pair_rows
+
+    def reads_once(self, pool: Pool) -> bool:
+        """Whether the rows of a pool are read once, in any order, instead of as often as classes ask for them."""
+        if any(isinstance(searched, ProductsClass) for searched in self.classes or ()) and not pool.streamed:
+            return False  # asked for: products of columns take two passes
+        return sum(pool.sizes) > self.pair_rows and pool.design is None and pool.preprocess is None
+
+    def _compete_in_one_pass(
+        self, pool: Pool, layout: Layout, bins: PositionBins, memory_limit: int, rng: np.random.Generator
+    ) -> Contest:
+        """Score all classes by what one pass over the rows found.
+
+        Everything that must be known before is of a sample of rows, the first ones of a keyed order of all.
+        """
+        total = sum(pool.sizes)
+        count = min(total, max(SAMPLE_ROWS, self.landmarks or 0, self.covariance_rows or 0))
+        drawn = KeyedPermutation.draw(total, rng).positions(np.arange(count))
+        rows = np.sort(drawn)
+        sample = pool if count == total and not pool.streamed else pool.take(rows)
+        if count < total:
+            sample = replace(sample, open_ended=True)
+        preparations = {scale: Preparation.fit(sample, scale=scale) for scale in SCALES}
+        views = self._views(sample, preparations, layout, np.searchsorted(rows, drawn), memory_limit)
+        classes = without_twins(self.classes_for(pool), preparations)
+        classes = [searched for searched in classes if not isinstance(searched, ProductsClass)]  # one pass has single columns
+        if not classes and not self.fixed:
+            raise InputError("Products of columns need rows in memory. Got rows read in batches; name other classes too.")
+        cells: tuple[Cells, ...] = ()
+        if any(isinstance(searched, ClassOfColumns) for searched in classes):
+            cells = cells_of(columns_of(sample, preparations[None]), sample, layout.count)
+        by_geometry = _by_geometry(classes).items()
+        groups: list[KernelGroup] = []
+        for (scale, _), some in by_geometry:
+            view, grids = views[scale], [searched.grid for searched in some if not searched.narrow]
+            groups += [KernelGroup.of(scale, view, grids)] if grids else []
+            narrow = [searched.grid for searched in some if searched.narrow]
+            groups += [KernelGroup.of(scale, among_neighbours(view, grid), [grid]) for grid in narrow]
+        fixed = [KernelGroup.of_kernel(views[None], kernel) for kernel in self.fixed]
+        plan = OnePass(bins, preparations, (*groups, *fixed), cells)
+        summary = summarise(plan, pool.blocks(), total, memory_limit)
+        sketches: dict[str | None, dict[object, Sketch]] = {scale: {} for scale in SCALES}
+        for group, sums in zip(plan.groups, summary.sums, strict=True):
+            sketches[group.scale] |= group.sketches(views[group.scale], sums)
+        varied = rows_alone(sample, views[None].order[: self.covariance_rows or COVARIANCE_ROWS])
+        read_columns = partial(counted_columns, cells, summary.cells, varied, layout)
+        views = {scale: replace(view, sketches=sketches[scale]) for scale, view in views.items()}
+        return self._conclude_contest(sample, classes, preparations, views, read_columns)
+
+    def _conclude_contest(
+        self,
+        sample: Pool,
+        classes: Sequence[CompetingClass],
+        preparations: Mapping[str | None, Preparation],
+        views: Views,
+        read_columns: Callable[[], ColumnSums],
+    ) -> Contest:
+        """Score classes and rank the best."""
+        view, layout = views[None], views[None].layout
+        members = self.members(classes, views, read_columns)
         scored_classes = tuple(_ScoredClass.of(searched, some, self.penalty_quantile) for searched, some in members)
         ranking = rank_classes([scored.evidence for scored in scored_classes], exhaustive=layout.labels.exhaustive)
         spectral = any(searched.gammas for searched in classes if isinstance(searched, KernelClass))
-        linear = views[None].linear
         engine = Engine.of(
             layout,
-            landmarks if spectral or linear else None,
-            views[None].variance_rows if spectral else None,
-            linear=linear,
+            view.count if spectral or view.linear else None,
+            view.variance_rows if spectral else None,
+            linear=view.linear,
         )
-        return Contest(ranking, scored_classes, preparations, engine)
+        return Contest(ranking, scored_classes, preparations, engine, sample)
+
+    def _views(
+        self,
+        pool: Pool,
+        preparations: Mapping[str | None, Preparation],
+        layout: Layout,
+        order: Rows,
+        memory_limit: int,
+        strata: Rows | None = None,
+    ) -> Views:
+        """Return a pool in the coordinates of each preparation."""
+        sizes = (landmark_count(len(layout.rows), self.landmarks, self.pair_rows), strata, self.pair_rows, self.covariance_rows)
+        return {
+            scale: View(partial(fitted.transform, pool), layout, order, memory_limit, *sizes)
+            for scale, fitted in preparations.items()
+        }
 
     def classes_for(self, pool: Pool) -> Sequence[CompetingClass]:
         """Return the classes that compete on a pool; columns as they came are not what is compared after a transformer."""
@@ -194,18 +296,26 @@ class FullSampleTest(Procedure):
 
     def kernel_members(self, classes: Sequence[CompetingClass], views: Views) -> Iterator[tuple[KernelClass, KernelMembers]]:
         """Yield every class of kernels with its members under every relabeling; those of one geometry are computed together."""
-        groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
-        for searched in classes:
-            if isinstance(searched, KernelClass):
-                groups.setdefault((searched.scale, searched.family.geometry), []).append(searched)
-        for (scale, _), group in groups.items():
+        for (scale, _), group in _by_geometry(classes).items():
             view = views[scale]
             pairwise = [] if view.linear else [searched for searched in group if not searched.gammas]
-            landmark = [searched for searched in group if searched not in pairwise]
+            narrow = [searched for searched in group if view.linear and searched.narrow and not view.sketches]
+            landmark = [searched for searched in group if searched not in (*pairwise, *narrow)]
             if pairwise:
                 yield from zip(pairwise, pairwise_members(view, [searched.grid for searched in pairwise]), strict=True)
             if landmark:
                 yield from zip(landmark, landmark_members(view, [searched.grid for searched in landmark]), strict=True)
+            for searched in narrow:
+                yield searched, landmark_members(among_neighbours(view, searched.grid), [searched.grid])[0]
+
+
+def _by_geometry(classes: Sequence[CompetingClass]) -> dict[tuple[str | None, tuple[object, ...]], list[KernelClass]]:
+    """Return the classes of kernels that share coordinates and distances."""
+    groups: dict[tuple[str | None, tuple[object, ...]], list[KernelClass]] = {}
+    for searched in classes:
+        if isinstance(searched, KernelClass):
+            groups.setdefault((searched.scale, searched.family.geometry), []).append(searched)
+    return groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +352,7 @@ class Contest:
     classes: tuple[_ScoredClass, ...]
     preparations: Mapping[str | None, Preparation]  # of raw and of standardised coordinates
     engine: Engine
+    sample: Pool  # the rows in memory: all of them, or a sample of those that are read and not held
 
 
 @dataclass(frozen=True, eq=False)

@@ -135,7 +135,8 @@ class Evidence:
     pool: Pool  #: the rows of both samples, those of X first
     tested: Rows | None = None  #: row numbers of the pool that the statistic saw, ascending; None for all
     trained: Rows | None = None  #: those that chose the kernel and were not tested, ascending; None where there are none
-    units: Layout | None = None  #: what was permuted, and how; None where the method drew signs of pairs instead
+    units: Layout | None = None  #: what was permuted, and how; None where the method drew signs of pairs, and for a sample
+    sample_of: int | None = None  #: where rows were read and not kept, how many there are; the pool is a sample of them
 
     @property
     def held_out(self) -> bool:

@@ -20,6 +20,7 @@ from cpmmd.questions.relation import find_relation
 from cpmmd.questions.two_sample import two_sample_test
 
 OWN_CITATIONS = ("martineztaboada2023doubly", "shah2020hardness", "scheidegger2022weighted", "shaffer1986modified")
+PARTS = 3  # tests that share the level: the smallest p-value of one must be below a third of it
 CITED_ERRORS = ("cai2025diagnosing",)
 
 
@@ -105,6 +106,7 @@ def change_test(
         validation.one_of("loss", loss, LOSSES)
     check_model("regressor", regressor, "predict")
     check_model("classifier", classifier, "predict_proba")
+    validation.permutation_count(plan.options.n_permutations, plan.options.alpha / PARTS)
     seed, generator = resolve_rng(rng)
     input_stream, target_stream, relation_stream = generator.spawn(3)
     with threads(plan.n_jobs):

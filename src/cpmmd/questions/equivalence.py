@@ -15,7 +15,7 @@ from cpmmd.core.plain import NoTruthValue, PlainValue
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.core.text import NAME, pluralize, sanitize
 from cpmmd.data.pool import Pool, read_pool
-from cpmmd.errors import name_keywords, name_some
+from cpmmd.errors import name_some, refuse_keywords
 from cpmmd.questions.answer import Answer
 from cpmmd.report.page import Number, Table, count, number
 from cpmmd.statistics.equivalence import (
@@ -36,6 +36,12 @@ MEASURED = 50  # rows from which on the level at the margin was measured (benchm
 WILD = 5.0  # standard deviation over what the quartiles of a normal sample would say: a few rows set the unit
 LOOKED_AT = 10_000  # rows whose quartiles are taken
 NORMAL_QUARTILES = 1.349  # distance of the quartiles of N(0, 1)
+
+
+INDEPENDENT = (
+    "{called} has no parameter {name!r}: its bounds take rows as independent, and would be too narrow. Pass one row of each "
+    "group, pair or block, such as its mean; compare strata one by one."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,7 +187,7 @@ class EquivalenceResult(Answer):
 
 
 @threads(None)
-@name_keywords
+@refuse_keywords(("groups", "strata", "pairs", "blocks"), INDEPENDENT)
 def equivalence_test(
     x: Any,
     y: Any,

@@ -18,8 +18,9 @@ from cpmmd.core.plain import NoTruthValue, PlainValue
 from cpmmd.core.progress import Progress, report, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.core.text import pluralize, sanitize
-from cpmmd.data.design import CUT, NAMED, Design
+from cpmmd.data.design import CUT, NAMED, Design, split_table
 from cpmmd.data.pool import Pool, read_samples, take_samples
+from cpmmd.data.table import read_table
 from cpmmd.draws.group_sizes import cut_groups
 from cpmmd.draws.layout import Layout
 from cpmmd.engines.fixed_kernel import Engine
@@ -45,7 +46,7 @@ MOST_EXPLAINED = 15  # pairs that a report and an explanation look into: each ta
 MOST_SAMPLES = 40  # whose pairs are compared: 780
 SPARE = 2  # times the permutations with which the smallest p-value of a pair just reaches the level
 MEANING = "the best class's score -log p minus its penalty, of all samples against each other"
-CITATIONS = ("rizzo2010disco", "marcus1976closed", "ryan1960significance")
+CITATIONS = ("gretton2012kernel", "rizzo2010disco", "marcus1976closed", "ryan1960significance")
 ADJUSTED = "p-values are adjusted for the number of pairs (closed testing)"
 NO_PAIRS = "not compared, because the test of all samples does not reject"
 
@@ -229,7 +230,8 @@ class KSampleResult(Answer):
         if not found:
             return "The samples differ, but no single pair of them does after adjustment."
         sets = _sets_of_alike(self.names, found)
-        if sets and total > 1 and len(self.names) <= MOST_LISTED:
+        whole = total == math.comb(len(self.names), 2)  # pairs that share no stratum are not compared
+        if sets and whole and 2 < len(self.names) <= MOST_LISTED:
             return _say_sets(sets)
         listed = ", ".join(str(pair) for pair in found[:NAMED_PAIRS])
         more = f" and {len(found) - NAMED_PAIRS} more" if len(found) > NAMED_PAIRS else ""
@@ -329,8 +331,9 @@ class KSampleResult(Answer):
 
 @name_keywords
 def k_sample_test(
-    samples: Sequence[Any] | Mapping[Any, Any],
+    samples: Any,
     *,
+    by: str | None = None,
     method: str | Procedure = registry.DEFAULT_METHOD,
     alpha: float = 0.05,
     n_permutations: int | None = None,
@@ -344,6 +347,7 @@ def k_sample_test(
     pairs: Any = None,
     blocks: int | str | None = None,
     group_sizes: str = CUT,
+    preprocess: Any = None,
 ) -> KSampleResult:
     """Test whether several samples come from one distribution, and which of them differ.
 
@@ -352,8 +356,10 @@ def k_sample_test(
 
     Parameters
     ----------
-    samples : list or mapping
-        Two samples or more, as for :func:`two_sample_test`: in a list, or by name in a mapping.
+    samples : list, mapping or table
+        Two samples or more, as for :func:`two_sample_test`: in a list, or by name in a mapping; or one table, and ``by``.
+    by : str, optional
+        The column of one table that says which sample a row is of; it is not compared.
     method : str or FullSampleTest
         ``"cp-full"``, or a :class:`FullSampleTest` with classes of your own.
     alpha : float
@@ -370,7 +376,7 @@ def k_sample_test(
         subject.
     blocks : int or "auto", optional
         For rows in time: this many consecutive rows are permuted as a whole.
-    group_sizes : str
+    group_sizes, preprocess
         As for :func:`two_sample_test`.
 
     Returns
@@ -399,7 +405,7 @@ def k_sample_test(
     >>> result.pvalue, sorted(pair.names for pair in result.differing)
     (0.001, [('north', 'east'), ('south', 'east')])
     """
-    named = _named(samples)
+    named = _named(samples, by)
     plan = TestOptions(
         method=method,
         alpha=alpha,
@@ -412,6 +418,7 @@ def k_sample_test(
         pairs=_in_order(pairs, named),
         blocks=blocks,
         group_sizes=group_sizes,
+        preprocess=preprocess,
     ).plan()
     if not isinstance(plan.procedure, FullSampleTest):
         raise InputError(
@@ -423,10 +430,17 @@ def k_sample_test(
     pool = read_samples(
         {called_in_messages(name): sample for name, sample in named.items()}, missing=plan.missing, design=plan.design
     )
-    pool = cut_groups(pool, plan.design, generator)
+    pool = cut_groups(replace(pool, preprocess=plan.preprocess), plan.design, generator)
     with threads(plan.n_jobs), reporting_to(progress):
         result = _test(plan, plan.procedure, pool, tuple(named), generator)
-    repeat = {"method": method, "alpha": alpha, "n_permutations": plan.options.n_permutations, "missing": missing}
+    repeat = {
+        "method": method,
+        "alpha": alpha,
+        "n_permutations": plan.options.n_permutations,
+        "missing": missing,
+        "by": by,
+        "preprocess": preprocess,
+    }
     given = [f"{key}={value!r}" for key, value in {**repeat, **plan.design.call}.items() if value not in (None, "error")]
     call = f"k_sample_test(samples, {', '.join(given)}, rng={'rng' if seed is None else seed})"
     return replace(result, seed=seed, call=call)
@@ -524,16 +538,21 @@ def _say_sets(sets: Sequence[Sequence[str]]) -> str:
     return f"Samples of different sets differ, and no difference was found within a set: {listed}."
 
 
-def _named(samples: object) -> dict[str, Any]:
+def _named(samples: object, by: str | None) -> dict[str, Any]:
     """Return the samples by their names."""
-    if isinstance(samples, Mapping):
+    if by is not None:
+        if isinstance(samples, list | tuple | Mapping):
+            raise validation.wrong("samples", "must be one table where a column splits it (by=...)", type(samples).__name__)
+        named: dict[str, Any] = dict(split_table(read_table(samples, "table"), by, "table", "by"))
+    elif isinstance(samples, Mapping):
         named = {str(name): sample for name, sample in samples.items()}
         if len(named) < len(samples):
             raise InputError("Names of samples must differ as text. Got some more than once; rename them.")
     elif isinstance(samples, list | tuple):
         named = {f"sample {number}": sample for number, sample in enumerate(samples, 1)}
     else:
-        raise validation.wrong("samples", "must be a list of samples, or a mapping from names to samples", type(samples).__name__)
+        rule = "must be a list of samples, a mapping from names to samples, or a table with the column that splits it (by=...)"
+        raise validation.wrong("samples", rule, type(samples).__name__)
     if len(named) < 2:
         raise InputError("There must be at least two samples. Got {found}.", found=len(named))
     return named

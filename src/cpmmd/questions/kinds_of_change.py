@@ -73,12 +73,12 @@ class ErrorChange(PlainValue):
     @property
     def sentence(self) -> str:
         """The division in words."""
-        whole = (
-            f"The model's mean {self.loss} error went from {number(self.reference)} to {number(self.new)} ({_signed(self.total)})"
-        )
+        went = f"The model's mean {self.loss} error went from {number(self.reference)} to {number(self.new)}"
+        whole = f"{went}: {_signed(self.total)}"
         if self.inputs is None or self.relation is None:
             return f"{whole}. It cannot be divided, because the samples do not overlap."
-        return f"{whole}: by {_signed(self.inputs)} from other inputs, {_signed(self.relation)} from another relation to them."
+        inputs, relation = _signed(self.inputs), _signed(self.relation)
+        return f"{whole}. Other inputs explain {inputs}, another relation to them {relation}."
 
 
 def _signed(difference: Difference) -> str:

@@ -8,7 +8,9 @@ from typing import Any
 from cpmmd import registry
 from cpmmd.core import validation
 from cpmmd.data.design import CUT, DesignOptions
+from cpmmd.data.pool import Pool, read_pool
 from cpmmd.data.preprocessing import Transformer, check_transformer
+from cpmmd.data.streamed import stream
 from cpmmd.engines.memory import DEFAULT_LIMIT
 from cpmmd.procedures.base import Procedure, RunOptions
 
@@ -70,3 +72,11 @@ class TestPlan:
     n_jobs: int | None
     design: DesignOptions
     preprocess: Transformer | None = None
+
+    def read(self, x: object, y: object) -> Pool:
+        """Return the pool of two samples: in memory, or read batch by batch where that is enough and they are large."""
+        if not self.design.given and self.preprocess is None and (rows := self.procedure.batch_rows) is not None:
+            streamed = stream(x, y, self.missing, rows)
+            if streamed is not None:
+                return streamed
+        return read_pool(x, y, missing=self.missing, design=self.design, preprocess=self.preprocess)

@@ -79,33 +79,30 @@ def find_relation(data: Parts, tested: Mapping[str, Any], regressor: Any, classi
         why = f"too few rows: {LEAST_ROWS} of each sample are needed"
         return Relation(why=why, error_change=_error_change(losses, labels, data.loss))
     ridge = Ridge.of(inputs, folds, ridge_stream)
-    propensity = ridge.probabilities(labels) if classifier is None else fitted_probabilities(classifier, inputs, labels, folds)
-    overlap = measured_overlap(propensity, labels)
+    found = ridge.probabilities(labels) if classifier is None else fitted_probabilities(classifier, inputs, labels, folds)
+    overlap = measured_overlap(found.values, labels)
     if min(overlap.rows) < LEAST_ROWS:
         why = NO_OVERLAP.format(reference=overlap.rows[0], new=overlap.rows[1], least=LEAST_ROWS)
         return Relation(why=why, overlap=overlap, error_change=_error_change(losses, labels, data.loss), notes=tuple(notes))
     outcomes, features, numbers = _encode(pools[1], rows)
     soft = softened(outcomes, numbers)
-    means = ridge.means(soft) if regressor is None else fitted_means(regressor, inputs, soft, folds)
-    label = labels - propensity
-    residuals = Residuals(label, propensity, soft - means, numbers, ridge)
-    found = relation_test(residuals, inputs, tested["n_permutations"], test_stream)
+
+    def means_of(columns: Array) -> Array:
+        return ridge.means(columns) if regressor is None else fitted_means(regressor, inputs, columns, folds)
+
+    label = labels - found.values
+    residuals = Residuals(label, found, soft - means_of(soft), numbers, ridge)
+    test = relation_test(residuals, inputs, tested["n_permutations"], test_stream)
     few = min(np.bincount(labels)) < FEW_ROWS
     notes += [ASYMPTOTIC, *([f"the level was measured with {FEW_ROWS} rows or more of each sample"] if few else [])]
-    mean_loss = (
-        None
-        if losses is None
-        else (ridge.means(losses[:, None]) if regressor is None else fitted_means(regressor, inputs, losses[:, None], folds))[
-            :, 0
-        ]
-    )
+    mean_loss = None if losses is None else means_of(losses[:, None])[:, 0]
     return Relation(
-        pvalue=found.ranking.pvalue,
+        pvalue=test.ranking.pvalue,
         method="doubly-robust",
         notes=tuple(notes),
         overlap=overlap,
-        ways=_ways(found),
-        differences=_differences(pools[1], features, outcomes, ridge, label),
+        ways=_ways(test),
+        differences=_differences(pools[1], features, outcomes, means_of(outcomes), label),
         error_change=_error_change(losses, labels, data.loss, label, mean_loss),
     )
 
@@ -159,7 +156,7 @@ def _within_strata(data: Parts, strata: Rows, labels: Rows, tested: Mapping[str,
         method=f"{found.method}, within equal inputs",
         notes=found.notes,
         overlap=overlap,
-        differences=_say_differences(pool, features, outcomes, means, label),
+        differences=_differences(pool, features, outcomes, means, label),
         error_change=_error_change(data.losses, labels, data.loss, label, mean_loss),
     )
 
@@ -196,12 +193,6 @@ def _describe_overlap(propensity: Array, labels: Rows, rows: tuple[int, ...]) ->
 
 
 def _differences(
-    pool: Pool, features: Sequence[str], outcomes: Array, ridge: Ridge, label: Array
-) -> tuple[TargetDifference, ...]:
-    return _say_differences(pool, features, outcomes, ridge.means(outcomes), label)
-
-
-def _say_differences(
     pool: Pool, features: Sequence[str], outcomes: Array, means: Array, label: Array
 ) -> tuple[TargetDifference, ...]:
     """Return by how much the target differs at equal inputs, in its own units; for a level, its share."""

@@ -10,7 +10,6 @@ from cpmmd.core.parallel import threads
 from cpmmd.core.progress import Progress, reporting_to
 from cpmmd.core.seeds import RNG, resolve_rng
 from cpmmd.data.design import CUT
-from cpmmd.data.pool import read_pool
 from cpmmd.draws.group_sizes import cut_groups
 from cpmmd.errors import name_keywords
 from cpmmd.procedures.base import Procedure
@@ -125,7 +124,8 @@ def two_sample_test(
     design = (groups, strata, pairs, blocks, group_sizes)
     plan = TestOptions(method, alpha, n_permutations, n_jobs, memory_limit, scale, missing, *design, preprocess=preprocess).plan()
     seed, generator = resolve_rng(rng)
-    pool = read_pool(x, y, missing=plan.missing, design=plan.design, preprocess=plan.preprocess)
+    with reporting_to(progress):
+        pool = plan.read(x, y)
     if plan.procedure.cuts_groups:
         pool = cut_groups(pool, plan.design, generator)
     with threads(plan.n_jobs), reporting_to(progress):

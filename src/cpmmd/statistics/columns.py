@@ -31,6 +31,7 @@ CHANNELS = 4  # a first or last axis of at most this length holds colours
 CLASSES = 32  # of pooled ranks, between which distribution functions are compared
 TIE = 1e-9  # of a score: rounding must not split the ties of discrete data
 TOGETHER = 2048  # features in one product: 16 MB under 999 permutations
+READ = 2**20  # numbers that are gathered together
 SCORED = 8  # columns that are scored together: few enough for the cache
 SINGLE = 2**24  # below it whole numbers are exact in single precision
 
@@ -311,15 +312,20 @@ class ReadColumn:
 def read_columns(pool: Pool, columns: Sequence[DataColumn], units: Layout, strata: Strata) -> Iterator[ReadColumn]:
     """Yield the columns with their features; each is read once."""
     sums = strata.sums(units)
-    single = [column for column in columns if len(column.positions) == 1]
-    block = pool.numbers[units.rows, [column.positions[0] for column in single]].T if single else ()
-    taken = {column.positions: np.ascontiguousarray(values) for column, values in zip(single, block, strict=True)}
+    single, taken = [column.positions[0] for column in columns if len(column.positions) == 1], {}
+    step = max(1, READ // max(1, len(units.rows)))
     for column in columns:
         if column.kind == "category":
             levels = category_levels(pool.categories[column.name][units.rows])
             yield ReadColumn(column, levels.codes.astype(np.float64), level_features(levels, sums), strata, levels)
             continue
-        values = taken[column.positions] if column.positions in taken else number_values(pool, units.rows, column)
+        if len(column.positions) > 1:
+            values = number_values(pool, units.rows, column)
+        else:
+            if column.positions[0] not in taken:  # several are gathered together
+                some = single[single.index(column.positions[0]) :][:step]
+                taken = dict(zip(some, np.ascontiguousarray(pool.numbers[units.rows, some].T), strict=True))
+            values = taken[column.positions[0]]
         there = ~np.isnan(values)
         known = values[there]
         if column.kind == "boolean" or not len(known) or np.all((known == known.min()) | (known == known.max())):

@@ -140,7 +140,7 @@ class Ridge:
                 total[j] += np.square(left - fold.test_scores @ (sums / (fold.values + penalty)[:, None])).sum(axis=0)
         return total
 
-    def probabilities(self, labels: Rows) -> Array:
+    def probabilities(self, labels: Rows) -> Probabilities:
         """Return the probability of label 1, by logistic regression on the set that is best for it.
 
         The penalty is the one with the smallest log loss on rows left out.
@@ -152,7 +152,31 @@ class Ridge:
         for fold, found in zip(folds, map_threads(lambda fold: _logistic(fold, labels), folds), strict=True):
             log_odds[fold.test] = found
         loss = np.logaddexp(0.0, np.where(labels[:, None] > 0, -log_odds, log_odds)).mean(axis=0)
-        return np.asarray(np.clip(special.expit(log_odds[:, int(np.argmin(loss))]), LEAST, 1 - LEAST))
+        best = int(np.argmin(loss))
+        return Probabilities(np.clip(special.expit(log_odds[:, best]), LEAST, 1 - LEAST), folds, best)
+
+
+@dataclass(frozen=True, eq=False)
+class Probabilities:
+    """Cross-fitted probabilities of label 1, and how they follow the labels that they were fitted to."""
+
+    values: Array
+    folds: Sequence[_Fold] = ()  # of a logistic regression; none of a model that is not ours
+    penalty: int = 0
+
+    def carried(self, columns: Array) -> Array:
+        """Return how much each row's label moves sum_j p_j c_j for columns c, to first order: a row and column each.
+
+        Its slopes on features a_i follow the labels by (sum_i v_i a_i a_i' + penalty)^-1 sum_i a_i dL_i, with v = p (1 - p).
+        """
+        found, variance = np.zeros_like(columns), self.values * (1 - self.values)
+        for fold in self.folds:
+            train, test = (np.hstack([np.ones((len(part), 1)), part]) for part in (fold.scores, fold.test_scores))
+            hessian = train.T @ (variance[fold.train, None] * train)
+            hessian[np.diag_indices_from(hessian)] += np.append(0.0, np.full(len(fold.values), fold.penalties[self.penalty] / 4))
+            moved = np.linalg.solve(hessian, test.T @ (variance[fold.test, None] * columns[fold.test]))
+            found[fold.train] += train @ moved
+        return found
 
 
 def _factorise(task: tuple[Array, Rows, int]) -> _Fold:
@@ -201,7 +225,7 @@ def fitted_means(model: Any, inputs: Array, outcomes: Array, folds: Rows) -> Arr
     return found
 
 
-def fitted_probabilities(model: Any, inputs: Array, labels: Rows, folds: Rows) -> Array:
+def fitted_probabilities(model: Any, inputs: Array, labels: Rows, folds: Rows) -> Probabilities:
     """Return the probability of label 1 by copies of a scikit-learn classifier, one for each fold."""
     from sklearn.base import clone
 
@@ -209,7 +233,7 @@ def fitted_probabilities(model: Any, inputs: Array, labels: Rows, folds: Rows) -
     for k in range(FOLDS):
         train, test = folds != k, folds == k
         found[test] = _predictions(clone(model), inputs, train, test, labels[train], "classifier")
-    return np.clip(found, LEAST, 1 - LEAST)
+    return Probabilities(np.clip(found, LEAST, 1 - LEAST))
 
 
 def _predictions(model: Any, inputs: Array, train: Any, test: Any, outcomes: Any, parameter: str) -> Array:

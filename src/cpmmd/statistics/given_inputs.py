@@ -3,8 +3,9 @@
 With e(x) the probability that a row is of the new sample, and f features of y with conditional means m(x) in the pool, the
 products U_i = (L_i - e(x_i)) (f(y_i) - m(x_i)) w(x_i) have mean zero for every weight w where y given x is the same in both
 samples, also if one of e and m is wrong: the error of their mean is the product of both errors. A statistic is a norm of
-sum U_i / sqrt(n), perhaps in the directions of its covariance; its null distribution is that of random signs in front of the U_i.
-The covariance, taken around zero, does not see signs, so that a statistic is the same function under all of them.
+sum U_i / sqrt(n), perhaps in the directions of its covariance. Given x and y only labels are random, and to first order
+sum U_i = sum (L_i - e(x_i)) g_i with g_i the features and weights of row i less what its label adds through the probabilities
+estimated from it. Random signs in front of these terms give the null distribution; their covariance around zero sees no signs.
 
 Features are of the residual of y rather than of y: what x explains is no noise for them, and a change of scale or shape
 given x is a change of their mean. Where the weight is 1 a change on average is seen, with weights in x also one that
@@ -21,7 +22,7 @@ import numpy as np
 from cpmmd.core.arrays import Array, Rows
 from cpmmd.draws.labels import Relabelings
 from cpmmd.evidence import ClassEvidence, Ranking, rank_classes, without_rounding
-from cpmmd.statistics.cross_fitting import Ridge, landmark_features, median_distance, principal
+from cpmmd.statistics.cross_fitting import Probabilities, Ridge, landmark_features, median_distance, principal
 
 NORMAL_QUARTILES = 1.349  # distance of the quartiles of N(0, 1)
 CLIPPED = 4.0  # standard deviations of residuals
@@ -48,7 +49,7 @@ class Residuals:
     """Cross-fitted residuals of rows: of the label, and of y's encoded columns."""
 
     label: Array  # L - e(x)
-    propensity: Array  # e(x)
+    probabilities: Probabilities  # e(x)
     outcomes: Array  # y - E[y | x], a column each
     numbers: Rows  # which of the columns are numbers; the others are marks of levels
     ridge: Ridge
@@ -91,23 +92,21 @@ def outcome_features(residuals: Residuals, rng: np.random.Generator) -> tuple[Ar
 def evidence_classes(
     residuals: Residuals, inputs: Array, rng: np.random.Generator
 ) -> dict[str, tuple[Array, Sequence[float | None]]]:
-    """Return the products U of each class, and the spectral parameters of its members."""
+    """Return features times weights of each class, and the spectral parameters of its members."""
     wave_stream, landmark_stream = rng.spawn(2)
     own, joint = outcome_features(residuals, wave_stream)
     left = np.hstack([own, joint])
     left = left - residuals.ridge.means(left)
     own, joint = _unit(left[:, : own.shape[1]]), left[:, own.shape[1] :]
     label = residuals.label[:, None]
-    classes: dict[str, tuple[Array, Sequence[float | None]]] = {
-        "location": (own * label, GAMMAS if own.shape[1] > 1 else (None,))
-    }
+    classes: dict[str, tuple[Array, Sequence[float | None]]] = {"location": (own, GAMMAS if own.shape[1] > 1 else (None,))}
     if joint.shape[1]:
-        classes["distribution"] = (joint * label, GAMMAS)
+        classes["distribution"] = (joint, GAMMAS)
     slopes = principal(np.clip(inputs, -3, 3), MOST_SLOPES)
-    classes["slopes"] = (_products(_weighted(_unit(slopes), label), _leading(own)) * label, GAMMAS[:2])
+    classes["slopes"] = (_products(_weighted(_unit(slopes), label), _leading(own)), GAMMAS[:2])
     landmarks = inputs[landmark_stream.choice(len(inputs), min(LANDMARKS, max(2, len(inputs) // 4)), replace=False)]
     local = _weighted(landmark_features(inputs, landmarks, median_distance(landmarks)), label)
-    classes["surface"] = (_products(_leading(local, label), _leading(joint if joint.shape[1] else own)) * label, GAMMAS)
+    classes["surface"] = (_products(_leading(local, label), _leading(joint if joint.shape[1] else own)), GAMMAS)
     return classes
 
 
@@ -137,19 +136,22 @@ def _products(a: Array, b: Array) -> Array:
     return np.asarray((a[:, :, None] * b[:, None, :]).reshape(len(a), -1))
 
 
-def signed_statistics(products: Array, draws: Relabelings, gammas: Sequence[float | None]) -> Array:
-    """Return the statistics of U under every vector of signs, a row for each spectral parameter.
+def signed_statistics(products: Array, terms: Array, draws: Relabelings, gammas: Sequence[float | None]) -> Array:
+    """Return the statistics of the products U, and of their terms V under signs, a row for each spectral parameter.
 
-    With M = U'U / n = sum_k l_k v_k v_k' and z = U's / sqrt(n): sum_k (v_k'z)^2, and sum_k (v_k'z)^2 / (l_k + gamma l_1).
+    With M = V'V / n = sum_k l_k v_k v_k': sum_k (v_k'z)^2, and sum_k (v_k'z)^2 / (l_k + gamma l_1), of z = U'1 / sqrt(n) first
+    and of z = V's / sqrt(n) for the signs s that follow.
     """
     n = len(products)
-    values, vectors = np.linalg.eigh(products.T @ products / n)
+    values, vectors = np.linalg.eigh(terms.T @ terms / n)
     kept = values > TINY * max(values[-1], TINY**2)
     if not kept.any():
         return np.zeros((len(gammas), len(draws)))
-    values, scores = values[kept], products @ vectors[:, kept] / np.sqrt(n)
+    values, scores = values[kept], terms @ vectors[:, kept] / np.sqrt(n)
     weights = np.array([np.ones_like(values) if gamma is None else 1 / (values + gamma * values[-1]) for gamma in gammas])
-    return np.hstack([weights @ np.square(signs @ scores).T for signs in draws.blocks()])
+    found = np.hstack([weights @ np.square(signs @ scores).T for signs in draws.blocks()])
+    found[:, 0] = weights @ np.square(products.sum(axis=0) @ vectors[:, kept] / np.sqrt(n))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +168,10 @@ def relation_test(residuals: Residuals, inputs: Array, n_permutations: int, rng:
     feature_stream, sign_stream = rng.spawn(2)
     draws = Relabelings.draw_signs(len(inputs), n_permutations, sign_stream)
     found = {}
-    for name, (products, gammas) in evidence_classes(residuals, inputs, feature_stream).items():
-        values = signed_statistics(products, draws, gammas)
+    label = residuals.label[:, None]
+    for name, (features, gammas) in evidence_classes(residuals, inputs, feature_stream).items():
+        terms = label * (features - residuals.probabilities.carried(features))
+        values = signed_statistics(label * features, terms, draws, gammas)
         found[name] = ClassEvidence.of(without_rounding(values, TINY * np.abs(values).max(axis=1, keepdims=True)))
     ranking = rank_classes(list(found.values()), exhaustive=False)
     alone = {name: Ranking.of(of.total, tolerance=1e-6, exhaustive=False).pvalue for name, of in found.items()}

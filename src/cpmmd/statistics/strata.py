@@ -117,7 +117,8 @@ class CellSums(UnitSums):
     stratum: Rows
     labels: Labels
     lone: Labels  # whether each stratum has one unit of either sample in the design, so that labelings can only swap them
-    _known: dict[bytes, Array] = field(default_factory=dict)  # precision under every labeling, by the rows that count
+    # precision under every labeling, by labelings and the rows that count; labelings are held, so that no others get their id
+    _known: dict[tuple[int, bytes], tuple[Relabelings, Array]] = field(default_factory=dict)
 
     @cached_property
     def _order(self) -> Rows:
@@ -147,13 +148,13 @@ class CellSums(UnitSums):
 
     def _total_precision(self, base: Array, labels: Relabelings) -> Array:
         """Return the precision under every labeling, the same for all columns of which the same rows count."""
-        key = base.tobytes()
+        key = id(labels), base.tobytes()
         if key not in self._known:
             if len(self._known) >= KNOWN:
                 self._known.clear()
             precision = self._precision(base)
-            self._known[key] = np.concatenate([precision(block) for block in labels.blocks()])
-        return self._known[key]
+            self._known[key] = labels, np.concatenate([precision(block) for block in labels.blocks()])
+        return self._known[key][1]
 
     def _precision(self, base: Array) -> Statistic:
         """Return a function from labelings to the sum over strata of m n / (m + n), for rows that count ``base``.

@@ -17,7 +17,7 @@ from cpmmd.errors import InputError, unknown_name
 from cpmmd.kernels.base import Kernel, Tensors
 from cpmmd.kernels.collection import RADIAL, RadialKernel
 from cpmmd.kernels.regularised import REGULARISED, RegularisedKernel
-from cpmmd.procedures.classes import AdditiveClass, ColumnsClass, KernelClass
+from cpmmd.procedures.classes import AdditiveClass, ColumnsClass, KernelClass, ProductsClass
 from cpmmd.selection.values import Ascent
 from cpmmd.storage.container import read_file, write_file
 
@@ -107,7 +107,7 @@ def restore_kernel(described: Mapping[str, Any], tensors: Tensors, *, module: nn
 @cache
 def _known() -> Mapping[str, type]:
     """Return what a method can be made of."""
-    parts = {kind.__name__: kind for kind in (KernelClass, AdditiveClass, ColumnsClass, Ascent)}
+    parts = {kind.__name__: kind for kind in (KernelClass, AdditiveClass, ColumnsClass, ProductsClass, Ascent)}
     return {**registry.procedures(), **registry.families(), **registry.criteria(), **parts}
 
 

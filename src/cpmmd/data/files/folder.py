@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -108,7 +108,7 @@ def join_files(frames: Sequence[RawFrame], files: FileList, size: int, options: 
     What text means is inferred from all text files together, so that rows mean the same however they are cut into files.
     """
     names = frames[0].frame.columns
-    frames = [frames[0], *(_in_order(other, names, frames[0].label) for other in frames[1:])]
+    frames = [frames[0], *(in_order(other, names, frames[0].label) for other in frames[1:])]
     groups: dict[tuple[bool, bool], list[RawFrame]] = {}
     for raw in frames:
         groups.setdefault((raw.typed, _all_text(raw.frame)), []).append(raw)
@@ -129,12 +129,18 @@ def join_files(frames: Sequence[RawFrame], files: FileList, size: int, options: 
     described = "{files} of {label}: {rows:,} rows, {size}, in the order of their names"
     counts = {"files": pluralize(len(frames), "file"), "rows": data.height, "size": bytes_in_words(size)}
     notes = [Note(described, label=files.label, **counts), *notes]
-    if files.left_out:
-        notes.append(f"{_named(files.left_out)} in {files.label} left out: no tables, by their names")
+    notes += describe_others(files)
     return FileSample(data, files.label, tuple(dict.fromkeys(notes)), tuple({error.column: error for error in wrong}.values()))
 
 
-def _in_order(raw: RawFrame, names: list[str], first: str) -> RawFrame:
+def describe_others(files: FileList) -> list[str]:
+    """Return a note on what else is there, if anything."""
+    if not files.left_out:
+        return []
+    return [f"{_named(files.left_out)} in {files.label} left out: no tables, by their names"]
+
+
+def in_order(raw: RawFrame, names: list[str], first: str) -> RawFrame:
     """Return a file with its columns in the order of the first file."""
     columns = raw.frame.columns
     if columns == names:
@@ -152,7 +158,8 @@ def _all_text(frame: DataFrame) -> bool:
     return all(dtype == polars().String for dtype in frame.dtypes)
 
 
-def _kind_of(dtype: DataType) -> str:
+def kind_of(dtype: DataType) -> str:
+    """Return what a type holds, in words."""
     pl = polars()
     if dtype.is_numeric():
         return "numbers"
@@ -174,11 +181,9 @@ def _stack(frames: dict[str, DataFrame], label: str, wrong: list[InputError]) ->
         known = {file: part for file, part in parts.items() if part.null_count() < len(part)}
         kinds: dict[str, list[str]] = {}
         for file, part in known.items():
-            kinds.setdefault(_kind_of(part.dtype), []).append(file)
+            kinds.setdefault(kind_of(part.dtype), []).append(file)
         if len(kinds) > 1:
-            held = " and ".join(f"{kind} in {_where(of)}" for kind, of in kinds.items())
-            rarest = min(kinds.values(), key=len)[0]
-            wrong.append(suspect(OTHER_KIND, name, rarest, whole=label, kinds=held))
+            wrong.append(of_two_kinds(name, kinds, label))
         text = len(kinds) > 1 or "text" in kinds
         dtype = pl.String if text else next(iter(known.values()), parts[next(iter(parts))]).dtype
         pieces = [
@@ -188,6 +193,12 @@ def _stack(frames: dict[str, DataFrame], label: str, wrong: list[InputError]) ->
         with reading(label, "one table"):
             columns.append(pl.concat([piece.alias(name).to_frame() for piece in pieces], how="vertical_relaxed").to_series())
     return pl.DataFrame(columns)  # type: ignore[no-any-return]
+
+
+def of_two_kinds(name: str, kinds: Mapping[str, Sequence[str]], label: str) -> InputError:
+    """Return the error for a column that is not of one kind, given the files of each kind."""
+    held = " and ".join(f"{kind} in {_where(of)}" for kind, of in kinds.items())
+    return suspect(OTHER_KIND, name, min(kinds.values(), key=len)[0], whole=label, kinds=held)
 
 
 def _where(files: Sequence[str]) -> str:

@@ -73,7 +73,7 @@ def _unpacked(file: InputFile, options: ReadOptions) -> tuple[str, InputFile]:
     head = file.head()
     if not head:
         raise InputError(f"{file.label} is empty. Check how it was written.")
-    kind = options.format or _format_of(file, head)
+    kind = options.format or format_of(file, head)
     if is_packed(head):
         if kind not in TEXT:
             raise InputError(
@@ -110,7 +110,8 @@ def find_input(name: str, limit: FileLimit) -> InputFile:
     return InputFile(str(path), path=path, member=member)
 
 
-def _format_of(file: InputFile, head: bytes) -> str:
+def format_of(file: InputFile, head: bytes) -> str:
+    """Return the format of a file by its name, or by its first bytes where it has none."""
     if file.path is None and not is_remote(file.label):
         return _sniff(head, file)
     suffixes = [s.lower() for s in Path(file.label if file.path is None else file.path).suffixes]

@@ -1,0 +1,1 @@
+"""Models of rows: densities up to a constant, from functions, scipy, scikit-learn, torch, or a name."""
