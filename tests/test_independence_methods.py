@@ -76,9 +76,11 @@ def test_turns_of_cycles_give_the_hsic_of_their_pairings():
     rng = np.random.default_rng(1)
     x = rng.normal(size=(40, 2))
     K, L = (DistanceKernel(np.zeros(2)).gram(rows) for rows in (x, x**2 + rng.normal(size=(40, 2))))
-    draws = Shifts.draw([np.arange(40)[:, None]], 99, rng)
-    explicit = Pairings(np.array(partners_of(draws)))
-    np.testing.assert_allclose(HSIC.of(K, L).values(draws), HSIC.of(K, L).values(explicit), atol=1e-12)
+    for count in (99, 12):  # one row at a place, and two
+        draws = Shifts.draw([np.arange(40)[:, None]], count, rng)
+        explicit = Pairings(np.array(partners_of(draws)))
+        assert draws.rounds[0].cycles[0].shape[1] == (1 if count == 99 else 2)
+        np.testing.assert_allclose(HSIC.of(K, L).values(draws), HSIC.of(K, L).values(explicit), atol=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [[30], [12, 5], [7, 7, 1]])

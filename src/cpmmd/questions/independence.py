@@ -21,7 +21,7 @@ from cpmmd.procedures.independence import METHODS, PairedOptions, SelectedProduc
 from cpmmd.questions.answer import Answer
 from cpmmd.report.figures import Drawings
 from cpmmd.report.page import AnyPart, Figure, Number, Table, count, number
-from cpmmd.statistics.column_pairs import MOST_PAIRS, ColumnPair, column_pairs
+from cpmmd.statistics.column_pairs import MOST_PAIRS, ColumnPair, PairScores, count_pairs
 
 DEFAULT_METHOD = "cp-hsic"
 DEFAULT_PERMUTATIONS = 999
@@ -98,11 +98,11 @@ class IndependenceResult(Answer):
 
     @cached_property
     def _explanation(self) -> IndependenceExplanation:
-        with threads(None):
-            pairs = column_pairs(self.tables, self.draws, self.alpha)
-        if not pairs:
+        if not count_pairs(self.tables):
             most = f"Pairs of columns are not tested: there are more than {MOST_PAIRS}. Choose fewer columns to see them."
             return IndependenceExplanation(most, (), self.alpha)
+        with threads(None):
+            pairs = PairScores.of(self.tables, self.draws).described(self.alpha)
         sure = [pair for pair in pairs if pair.pvalue <= self.alpha]
         if not sure:
             sentence = "No pair of columns stands out."

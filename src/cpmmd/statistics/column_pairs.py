@@ -42,27 +42,8 @@ class ColumnPair:
     words: str  #: how they go together
 
 
-def column_pairs(tables: PairedTables, draws: Pairings | Shifts, alpha: float) -> tuple[ColumnPair, ...]:
-    """Return every pair of a column of x and one of y, the clearest first; none where there are more than ``MOST_PAIRS``."""
-    if len(tables.x.columns) * len(tables.y.columns) > MOST_PAIRS:
-        return ()
-    x, y = (_read_columns(pool, tables.strata) for pool in (tables.x, tables.y))
-    width = sum(column.features.shape[1] for column in y)
-    scores, start = list[Array](), 0
-    while start < len(x):
-        stop, taken = start + 1, x[start].features.shape[1]
-        while stop < len(x) and 8 * len(draws) * width * (taken + x[stop].features.shape[1]) <= AT_ONCE:
-            taken, stop = taken + x[stop].features.shape[1], stop + 1
-        scores += _scores(x[start:stop], y, draws)
-        start = stop
-    found = np.array(scores)
-    pvalues = adjusted_pvalues(found)
-    order = np.lexsort((-found[:, 0], pvalues))
-    return tuple(_describe(x[i // len(y)], y[i % len(y)], float(pvalues[i]), alpha) for i in order.tolist())
-
-
 @dataclass(frozen=True, eq=False)
-class _Column:
+class ScoredColumn:
     """A column as the pairs see it."""
 
     name: str
@@ -71,9 +52,48 @@ class _Column:
     ranks: Array | None  # centred; None for a category
 
 
-def _read_columns(pool: Pool, strata: Rows | None) -> list[_Column]:
+@dataclass(frozen=True, eq=False)
+class PairScores:
+    """Scores of every pair of a column of x and one of y under every re-pairing, the pairs of one column of x together."""
+
+    x: tuple[ScoredColumn, ...]
+    y: tuple[ScoredColumn, ...]
+    scores: Array
+
+    @classmethod
+    def of(cls, tables: PairedTables, draws: Pairings | Shifts) -> PairScores:
+        """Score all pairs."""
+        x, y = (_read_columns(pool, tables.strata) for pool in (tables.x, tables.y))
+        width = sum(column.features.shape[1] for column in y)
+        scores, start = list[Array](), 0
+        while start < len(x):
+            stop, taken = start + 1, x[start].features.shape[1]
+            while stop < len(x) and 8 * len(draws) * width * (taken + x[stop].features.shape[1]) <= AT_ONCE:
+                taken, stop = taken + x[stop].features.shape[1], stop + 1
+            scores += _scores(x[start:stop], y, draws)
+            start = stop
+        return cls(x, y, np.array(scores))
+
+    def largest(self) -> Array:
+        """Return the score of the clearest pair under every re-pairing."""
+        return np.asarray(self.scores.max(axis=0))
+
+    def described(self, alpha: float) -> tuple[ColumnPair, ...]:
+        """Return every pair with its adjusted p-value, the clearest first."""
+        pvalues, columns = adjusted_pvalues(self.scores), len(self.y)
+        order = np.lexsort((-self.scores[:, 0], pvalues)).tolist()
+        return tuple(_describe(self.x[i // columns], self.y[i % columns], float(pvalues[i]), alpha) for i in order)
+
+
+def count_pairs(tables: PairedTables) -> int:
+    """Return how many pairs of a column of x and one of y there are; 0 where they are too many to be tested."""
+    count = len(tables.x.columns) * len(tables.y.columns)
+    return count if count <= MOST_PAIRS else 0
+
+
+def _read_columns(pool: Pool, strata: Rows | None) -> tuple[ScoredColumn, ...]:
     """Return the columns of a table."""
-    columns = []
+    columns = list[ScoredColumn]()
     for j, name in enumerate(pool.number_names):
         values = pool.numbers[:, j]
         there = ~np.isnan(values)
@@ -84,12 +104,12 @@ def _read_columns(pool: Pool, strata: Rows | None) -> list[_Column]:
         features[~there] = 0.0
         if not there.all():
             features, variances = np.column_stack([features, ~there]), np.append(variances, variances[0])
-        columns.append(_Column(name, *_standardise(features, variances, strata), _centre(ranks[:, None], strata)[:, 0]))
+        columns.append(ScoredColumn(name, *_standardise(features, variances, strata), _centre(ranks[:, None], strata)[:, 0]))
     for name, texts in pool.categories.items():
         levels = category_levels(texts)
         features = np.equal.outer(levels.codes, np.arange(len(levels.names))).astype(np.float64)
-        columns.append(_Column(name, *_standardise(features, features.var(axis=0), strata), None))
-    return columns
+        columns.append(ScoredColumn(name, *_standardise(features, features.var(axis=0), strata), None))
+    return tuple(columns)
 
 
 def _centre(features: Array, strata: Rows | None) -> Array:
@@ -112,7 +132,7 @@ def _standardise(features: Array, variances: Array, strata: Rows | None) -> tupl
     return centred[:, kept] / deviation[kept], own / own.max()
 
 
-def _scores(x: Sequence[_Column], y: Sequence[_Column], draws: Pairings | Shifts) -> list[Array]:
+def _scores(x: Sequence[ScoredColumn], y: Sequence[ScoredColumn], draws: Pairings | Shifts) -> list[Array]:
     """Return the score of every pair under every re-pairing, each column of x with all of y."""
     first, second = (np.hstack([column.features for column in columns]) for columns in (x, y))
     starts_x, starts_y = (np.cumsum([0, *(column.features.shape[1] for column in columns)]) for columns in (x, y))
@@ -133,11 +153,11 @@ def _scores(x: Sequence[_Column], y: Sequence[_Column], draws: Pairings | Shifts
     return [tail_scores(values[:, i, j]).max(axis=0) for i in range(len(x)) for j in range(len(y))]
 
 
-def _weights(column: _Column) -> Array:
+def _weights(column: ScoredColumn) -> Array:
     return Side(column.variances, lambda rows: column.features[rows]).weights(GAMMAS)
 
 
-def _describe(x: _Column, y: _Column, pvalue: float, alpha: float) -> ColumnPair:
+def _describe(x: ScoredColumn, y: ScoredColumn, pvalue: float, alpha: float) -> ColumnPair:
     """Return a pair in words."""
     correlation = None
     if x.ranks is not None and y.ranks is not None:

@@ -47,23 +47,25 @@ class HSIC:
 
     def values(self, draws: Pairings | Shifts) -> Array:
         """Return HSIC under every re-pairing."""
-        if isinstance(draws, Shifts) and all(len(some.cycles) == 1 and some.cycles[0].shape[1] == 1 for some in draws.rounds):
+        if isinstance(draws, Shifts) and all(len(some.cycles) == 1 for some in draws.rounds):
             found = np.concatenate([self._turned(some) for some in draws.rounds])
         else:
             found = np.array([np.vdot(self.first, self.second[np.ix_(p, p)]) for block in draws.blocks() for p in block])
         return np.asarray(found) / len(self.first) ** 2
 
     def _turned(self, some: Round) -> Array:
-        """Return the sums of products under the turns of one cycle: cross-correlations along the diagonals of the matrices."""
-        cycle, partner, total = some.cycles[0].ravel(), some.partners[0].ravel(), 0.0
-        size = len(cycle)
-        along = np.arange(size)
-        for start in range(0, size, step := max(1, BLOCK_BYTES // (64 * size))):
-            apart = (along[:, None] + np.arange(start, min(start + step, size))) % size  # a diagonal a column
-            f = fft.rfft(self.first[cycle[:, None], cycle[apart]], axis=0)
-            g = fft.rfft(self.second[partner[:, None], partner[apart]], axis=0)
+        """Return the sums of products under the turns of one cycle: cross-correlations of places that are equally far apart."""
+        total = 0.0
+        places, width = some.cycles[0].shape
+        along = np.arange(places)
+        for start in range(0, places, step := max(1, BLOCK_BYTES // (64 * places * width**2))):
+            apart = (along[:, None] + np.arange(start, min(start + step, places))) % places
+            f, g = (
+                fft.rfft(matrix[rows[:, None, :, None], rows[apart][:, :, None, :]].reshape(places, -1), axis=0)
+                for matrix, rows in ((self.first, some.cycles[0]), (self.second, some.partners[0]))
+            )
             total = total + (f.conj() * g).sum(axis=1)
-        return np.asarray(fft.irfft(total, n=size)[some.turns[:, 0]])
+        return np.asarray(fft.irfft(total, n=places)[some.turns[:, 0]])
 
 
 def _centre(K: Array, strata: Rows | None = None) -> Array:
