@@ -39,7 +39,7 @@ STYLES = (SampleStyle(BLUE, "-", "///", "o"), SampleStyle(ORANGE, "--", "...", "
 # Curves beside each other: colour, line, marker.
 CURVES = (
     *((BLUE, "-", "o"), (ORANGE, "--", "s"), (PURPLE, "-.", "^"), (GREEN, ":", "D"), (GREY, (0, (5, 1, 1, 1)), "v")),
-    *((BLUE, "--", "P"), (ORANGE, "-", "X"), (PURPLE, ":", "h")),
+    *((BLUE, "--", "P"), (ORANGE, "-", "X"), (PURPLE, ":", "h"), (GREEN, "-", "<"), (GREY, "--", ">"), (BLUE, "-.", "p")),
 )
 
 
