@@ -46,6 +46,7 @@ def plain(text):
     """Return a text without what another day, folder, version or number of threads changes."""
     text = text.replace(os.path.realpath(os.getcwd()), "FOLDER").replace(os.getcwd(), "FOLDER")
     text = CLOCK.sub("TIME", text)
+    text = re.sub(r"^Progress: .*\n+", "", text, flags=re.MULTILINE)  # on a busy machine, after some seconds
     text = re.sub(r"(timestamp_seconds\S*) \d{10}", r"\1 TIME", text)
     text = re.sub(r" --jobs \d+|, n_jobs=\d+", "", text)
     for name, number in (("Python", platform.python_version()), ("numpy", np.__version__)):
