@@ -45,11 +45,13 @@ def shared_data(name: str) -> Path:
     return folder / name
 
 
-def sample_named(names: list[str], seed: int, shift: float, rows: int = 40) -> dict[str, np.ndarray]:
-    """Columns of numbers with these names, the first shifted, and one of text with these values."""
+def sample_named(
+    names: list[str], seed: int, shift: float, rows: int = 40, texts: list[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Columns of numbers with these names, the first shifted, and one of text with these values or others."""
     data = np.random.default_rng(seed)
     columns = {name: data.normal(shift if i == 0 else 0.0, 1, rows) for i, name in enumerate(names)}
-    return {**columns, "text": np.array(names, dtype=object)[data.integers(0, len(names), rows)]}
+    return {**columns, "text": np.array(names if texts is None else texts, dtype=object)[data.integers(0, len(names), rows)]}
 
 
 class Page(HTMLParser):

@@ -243,8 +243,8 @@ def test_screen_readers_find_landmarks_names_and_headers(text):
 # --- names from the data ----------------------------------------------------------------------------------------------
 
 
-def named(names):
-    x, y = (pd.DataFrame(sample_named(names, seed, shift)) for seed, shift in ((0, 3), (1, 0)))
+def named(names, texts=None):
+    x, y = (pd.DataFrame(sample_named(names, seed, shift, texts=texts)) for seed, shift in ((0, 3), (1, 0)))
     return two_sample_test(x, y, n_permutations=99, rng=0)
 
 
@@ -261,7 +261,8 @@ def hostile_page(hostile):
 
 @pytest.fixture(scope="module")
 def benign():
-    return named([f"column_{i}" for i in range(len(HOSTILE_NAMES))])
+    names = [f"column_{i}" for i in range(len(HOSTILE_NAMES))]
+    return named(names, [name if hostile else "" for name, hostile in zip(names, HOSTILE_NAMES.values(), strict=True)])
 
 
 def test_hostile_names_leave_the_page_as_it_was(hostile_page, benign):
