@@ -292,8 +292,9 @@ class DriftDetector(Fitted[State]):
         return self._expect(table, plan.design)
 
     def __sklearn_tags__(self) -> object:
-        """Tell scikit-learn whether missing values are allowed."""
+        """Tell scikit-learn which inputs are taken: sparse matrices, and missing values where they may be."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
 

@@ -99,9 +99,9 @@ class DriftMonitor(Fitted[MonitorState]):
     >>> monitor = DriftMonitor(n_permutations=999, rng=0).fit(data.normal(size=(200, 2)))
     >>> for day, shift in {"mon": 0, "tue": 0, "wed": 1, "thu": 1}.items():
     ...     print(monitor.update(data.normal(shift, 1, size=(60, 2)), name=day))
-    mon: no alarm (evidence 0.715 of 20 needed for an alarm, p = 0.298), 60 rows
-    tue: no alarm (evidence 0.686 of 20 needed for an alarm, p = 0.583), 60 rows
-    wed: no alarm (evidence 9.15 of 20 needed for an alarm, p = 0.001), 60 rows
+    mon: no alarm (evidence 0.719 of 20 needed for an alarm, p = 0.232), 60 rows
+    tue: no alarm (evidence 0.686 of 20 needed for an alarm, p = 0.656), 60 rows
+    wed: no alarm (evidence 9.11 of 20 needed for an alarm, p = 0.001), 60 rows
     thu: ALARM since wed (evidence 20 >= 20, p = 0.001), 60 rows
     """
 
