@@ -70,7 +70,7 @@ def test_a_pattern_takes_the_files_that_it_finds(tmp_path):
     pattern = str(tmp_path / "x" / "*")
     result = two_sample_test(pattern, Y, missing="impute", **OPTIONS)
     same(result)
-    assert f"1 other ('README.md') in {pattern} left out: no tables, by their names" in result.notes
+    assert f"1 other ('README.md') in {pattern} left out, because their names are not those of tables" in result.notes
 
 
 def test_a_path_is_read_like_a_file_of_the_command_line(tmp_path):

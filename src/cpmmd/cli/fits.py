@@ -33,13 +33,14 @@ def show_fit(file: str, reading: ReadOptions, settings: FitsSettings, answering:
             blocks=int(blocks) if blocks is not None and blocks.isdecimal() else blocks,
             progress=line,
         )
-    rows = [(column.name, column.words, probability(column.pvalue)) for column in result.columns[:MOST_COLUMNS]]
+    explanation = result.explain()
+    rows = [(column.name, explanation.words(column), probability(column.pvalue)) for column in result.columns[:MOST_COLUMNS]]
     return show_answer(
         result,
         answering,
         document={"command": "fits", "x": {"name": sample.label, "rows": sample.rows}},
         title=f"{sample.label} and {result.model}",
         notes=sample.notes,
-        sentences=[result.explain().sentence] if answering.explain else (),
+        sentences=[explanation.sentence] if answering.explain else (),
         table=(("column", "than the model", "p"), rows, (2,)) if answering.explain else None,
     )

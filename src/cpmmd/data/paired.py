@@ -48,7 +48,7 @@ OTHER_ROWS = (
     "without a partner, or join the tables by their key first."
 )
 CONSTANT = "Each table must have a column that varies. Every column of {sample} is constant; choose other columns."
-ALONE = "Units must have others to exchange partners with. Every {kind} is alone{where}. Use {instead}."
+ALONE = "Each unit must have another one to exchange partners with. Every {kind} is alone{where}. Use {instead}."
 MANY = 10**100  # re-pairings, more than enough for any level
 
 

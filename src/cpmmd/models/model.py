@@ -31,11 +31,11 @@ WRONG_SHAPE = (
 )
 NOT_FINITE = (
     "The {what} must be a finite number in every row. {name} returns {got} in row {row} (counted from 0), which is {values}. "
-    "Leave that row out, or mend the function."
+    "Leave that row out, or correct the function."
 )
 NOT_ITS_GRADIENT = (
     "The gradient must be that of the log-density. In row {row} (counted from 0) the log-density changes by {seen:.4g} a unit "
-    "along a random direction, the gradient says {said:.4g}. Mend one of the two functions."
+    "along a random direction, the gradient says {said:.4g}. Correct one of the two functions."
 )
 OTHER_COLUMNS = (
     "The data must have as many columns as the model. {name} has {expected}, and {sample} has {got}. Choose its columns."

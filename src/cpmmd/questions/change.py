@@ -51,7 +51,7 @@ def change_test(
     target : str, sequence of str, or pair of arrays
         The column or columns that are to be explained by the inputs: names, or an array for each sample.
     alpha : float
-        Significance level: the probability, at most, of naming any change that there is not (approximate for the third).
+        Significance level: the probability, at most, of naming any change that did not happen (approximate for the third).
     predictions : str or pair of arrays, optional
         A model's predictions of the target. The change of the model's error is then divided into what the inputs explain and
         what the relation of the target to them does.

@@ -64,6 +64,11 @@ class FitExplanation(NoTruthValue, PlainValue):
     sentence: str  #: the finding in plain words
     columns: tuple[ColumnMisfit, ...]  #: every column, the worst first
     classes: tuple[FitClass, ...]  #: what competed, the strongest first
+    alpha: float = 0.05  #: level of the adjusted p-values
+
+    def words(self, column: ColumnMisfit) -> str:
+        """Return how a column differs, where it does."""
+        return column.words if column.pvalue <= self.alpha else "no difference found"
 
     def __repr__(self) -> str:
         return f"<FitExplanation: {self.sentence} {pluralize(len(self.columns), 'column')}; print it for all>"
@@ -71,12 +76,13 @@ class FitExplanation(NoTruthValue, PlainValue):
     def _repr_html_(self) -> str:
         from cpmmd.report.notebook import table_card
 
-        rows = [{"column": _called(c.name), "than the model": c.words, "p": c.pvalue} for c in self.columns]
+        rows = [{"column": _called(c.name), "than the model": self.words(c), "p": c.pvalue} for c in self.columns]
         return table_card(self.sentence, ["p is adjusted for all columns."], rows)
 
     def __str__(self) -> str:
         lines = [
-            f"  {_called(c.name, 24):<24} {c.words}{_beyond(c)} (adjusted p = {c.pvalue:.3g})" for c in self.columns[:PRINTED]
+            f"  {_called(c.name, 24):<24} {self.words(c)}{_beyond(c)} (adjusted p = {c.pvalue:.3g})"
+            for c in self.columns[:PRINTED]
         ]
         more = [f"  and {pluralize(len(self.columns) - PRINTED, 'more column')}"] if len(self.columns) > PRINTED else []
         return "\n".join([self.sentence, *lines, *more])
@@ -132,12 +138,14 @@ class FitResult(Answer):
             others = f" {len(differing)} of {len(self.columns)} columns differ." if len(differing) > 1 else ""
             sentence = f"{_titled(first.name)} {first.words} compared with {self.model}{_beyond(first)}.{others}"
         elif self.reject and len(self.columns) > 1:
-            sentence = "No single column differs from the model: what differs is how they depend on each other, or a shape."
+            sentence = "No single column differs from the model: their dependence differs, or a shape."
         elif self.reject:
-            sentence = f"Neither place, scale, skewness nor tails differ alone: another shape than {self.model}."
+            sentence = (
+                f"Location, scale, skewness and tails do not differ one by one; the shape differs from that of {self.model}."
+            )
         else:
-            sentence = f"Nothing differs from {self.model} by more than chance explains. That is no proof that it is right."
-        return FitExplanation(sentence, self.columns, self.classes)
+            sentence = f"No difference from {self.model} beyond chance was found. That does not prove that it is right."
+        return FitExplanation(sentence, self.columns, self.classes, self.alpha)
 
     def terms(self) -> Iterator[tuple[str, str]]:
         """Yield the model, what found the misfit, and the level."""
@@ -165,13 +173,13 @@ class FitResult(Answer):
 
     def parts(self) -> Iterator[AnyPart]:
         """Yield the tables of columns and of what competed."""
-        columns = self.columns
+        columns, explanation = self.columns, self.explain()
         yield PageTable.of(
             "columns",
             "Columns beside the model: normal scores have mean 0 of each under it",
             [
                 ("Column", "text", [column.name for column in columns]),
-                ("It", "words", [column.words for column in columns]),
+                ("It", "words", [explanation.words(column) for column in columns]),
                 ("Shift", "number", [column.shift for column in columns]),
                 ("Scale", "number", [column.scale for column in columns]),
                 ("Skewness", "number", [column.skewness for column in columns]),

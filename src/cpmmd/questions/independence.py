@@ -117,7 +117,7 @@ class IndependenceResult(Answer):
         yield "method", f"{self.method} ({self.statistic_meaning}: {self.statistic:.4g})"
         if self.classes:
             first = self.classes[0]
-            yield "seen best by", f"{first.x} v {first.y}{_said_gamma(first.gamma)}"
+            yield "selected", f"{first.x} v {first.y}{_said_gamma(first.gamma)}"
         kind = "all" if self.exhaustive else "random"
         yield "re-pairings", f"{self.n_permutations + 1} {kind}, the observed one among them"
 
@@ -170,7 +170,7 @@ class IndependenceResult(Answer):
             "Re-pairings": f"{count(self.n_permutations + 1)}, {'all there are' if self.exhaustive else 'drawn at random'}",
             "Method": f"{self.method}: {METHODS[self.method].summary}" if self.method in METHODS else self.method,
             "Statistic": f"{number(self.statistic)}, {self.statistic_meaning}",
-            "Seen best by": selected,
+            "Selected": selected,
         }
 
 

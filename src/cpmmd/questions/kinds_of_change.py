@@ -301,7 +301,7 @@ class ChangeResult(Answer):
         """Return how the tests were made."""
         exact = [part.name for part in self.parts_of_change if part.testable and part.exact]
         return {
-            "Together": "the probability of naming any change that there is not is at most the level",
+            "Together": "the probability of naming any change that did not happen is at most the level",
             "Exact": ", ".join(exact) or None,
             "Permutations": f"{self.n_resamples} of inputs and target, as many signs of residuals",
         }

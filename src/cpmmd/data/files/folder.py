@@ -137,7 +137,7 @@ def describe_others(files: FileList) -> list[str]:
     """Return a note on what else is there, if anything."""
     if not files.left_out:
         return []
-    return [f"{_named(files.left_out)} in {files.label} left out: no tables, by their names"]
+    return [f"{_named(files.left_out)} in {files.label} left out, because their names are not those of tables"]
 
 
 def in_order(raw: RawFrame, names: list[str], first: str) -> RawFrame:
