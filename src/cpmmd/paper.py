@@ -86,7 +86,7 @@ def select(halves: Halves, family: ScaleFamily | TrainedFamily, c1: float, *, as
 
 
 def J_CP(halves: Halves, kernel: Kernel, c1: float) -> float:  # noqa: N802 - the paper's symbol
-    """Return the criterion of one kernel on D_tr: the unbiased squared MMD less C1 times L(h) |D|_F / N (eq. criterion)."""
+    """Return the criterion of one kernel on D_tr: the unbiased squared MMD less ``C1 L(h) |D|_F / N`` (eq. criterion)."""
     mmd2 = float(labelled_mmd2(kernel.gram(halves.train.matrix), halves.train.labels[None])[0])
     return mmd2 - c1 * kernel.lipschitz * halves.train.data_norm
 
