@@ -255,7 +255,12 @@ def _of_lazy_frame(frame: Any, name: str) -> StreamedSample:
 
 def _of_relation(relation: Any, name: str) -> StreamedSample:
     rows = int(relation.aggregate("count(*)").fetchall()[0][0])
-    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # its name before 1.4
+
+    def read(size: int) -> Iterable[Any]:
+        fresh = relation.project("*")  # before 1.4, a relation whose rows were read once has none left
+        found: Iterable[Any] = (getattr(fresh, "to_arrow_reader", None) or fresh.fetch_arrow_reader)(size)
+        return found
+
     return StreamedSample(name, partial(_tables, read, BLOCK_ROWS), rows, (), len(relation.columns))
 
 

@@ -129,6 +129,8 @@ def read_table(data: object, name: str) -> Table:
 
 
 def _table(data: object, name: str) -> Table:
+    if type(data).__name__ == "RecordBatch":  # older narwhals take it for a frame that they cannot read
+        data = unwrap(data, name)
     frame = as_frame(data, name)
     if frame is not None:
         return from_frame(frame, name)
