@@ -79,7 +79,7 @@ def test_whole_numbers_are_read_as_the_categories_they_name():
         (lambda b: b.with_columns(day=1), "'day' holds dates in the reference. The batch has numbers"),
         (lambda b: b.with_columns(size="day"), "'size' holds numbers in the reference. The batch has dates"),
         (lambda b: b.with_columns(colour="day"), "'colour' holds text in the reference. The batch has dates"),
-        (lambda b: b.with_columns(size=pl.Series([[1.0]] * len(b))), "lacks 'size'"),
+        (lambda b: b.with_columns(size=pl.Series([[1.0]] * len(b))), "It lacks 'size'. The batch has vectors in 'size'"),
         (lambda b: b.with_columns(size=pl.lit(None)), "must not be missing"),
         (lambda b: b.with_columns(colour=pl.lit(None)), "must not be missing"),
         (lambda b: b.with_columns(size=np.inf), "must be finite"),

@@ -61,7 +61,12 @@ def _check_columns(columns: list[str], reference: Table, name: str, notes: list[
     extra, absent = only_in(columns, reference.columns), only_in(reference.columns, columns)
     if absent:
         near = nearest(absent[0], extra)
-        hint = f" Is {absent[0]!r} its {near!r}? Rename it." if near is not None else " Add them, or fit without them."
+        if any(column.startswith(f"{absent[0]}[") for column in extra):  # a column of vectors is one column a place
+            hint = f" The {name} has vectors in {absent[0]!r}, where the reference has single values; convert one of them."
+        elif near is not None:
+            hint = f" Is {absent[0]!r} its {near!r}? Rename it."
+        else:
+            hint = " Add them, or fit without them."
         raise InputError(f"The {name} must have the reference's columns. It lacks {name_some(absent)}.{hint}")
     if extra:
         notes.append(f"columns that the reference does not have are ignored: {name_some(extra)}")
